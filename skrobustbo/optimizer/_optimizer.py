@@ -515,7 +515,7 @@ class Optimizer:
         params: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         return_std: bool = False,
     ) -> Any:
-        """Return the mean of a MAP model of all the data, in units of the objective.
+        """Return the mean of a MAP model on all the data, in units of the objective.
 
         The model uses the values as they are, even if the policy transforms them for
         its search. Under the default policy, only a value far below all others, as from
@@ -526,8 +526,8 @@ class Optimizer:
         ----------
         params : dict or list of dict
             Points of the space.
-        Whether to return the standard deviation of the function too.
-            Whether to return the standard deviation of the function as well.
+        return_std : bool, default=False
+            Whether to return the standard deviation of the function too.
 
         Returns
         -------
@@ -567,29 +567,32 @@ class Optimizer:
         Parameters
         ----------
         delta : float, default=0.05
-            Probability that the bound may fail.
-        Probability that the bound fails.
-            calibrated : bool, default=False
+            Probability that the bound fails.
+        calibrated : bool, default=False
+            Whether to widen the band of a model that errs more than it expects. Its
+            deviations are multiplied by the root mean square of its leave-one-out
+            errors, in units of their predicted deviations, if that exceeds 1. `tol` of
+            a search uses the plain bound; reports and displays show the calibrated one.
 
         Returns
         -------
-        Whether to widen the band of a model that errs more than it expects. Its
-        deviations are multiplied by the root mean square of its leave-one-out errors,
-        in units of their predicted deviations, if that exceeds 1. `tol` of a search
-        uses the plain bound; reports and displays show the calibrated one.
-            In units of the objective; infinite during the initial design, and as long
-            as no model has chosen a point of some branch.
+        bound : float
+            In units of the objective; infinite during the initial design, and until a
+            model has chosen a point in every branch.
 
         Raises
         ------
-        In units of the objective; infinite during the initial design, and until a model
-        has chosen a point in every branch.
-            ValueError
+        ValueError
+            If `delta` is out of range, no value has been told, or the policy is for
+            changing or perturbed objectives.
 
         Notes
         -----
-        If `delta` is out of range, no value has been told, or the policy is for
-        changing or perturbed objectives.
+        Failed evaluations count as the worst value seen. A branch with only failures
+        uses the worst value, mean and scale of all branches. The bound is then finite,
+        but assumes that points between failures fail too. The bands follow the theory:
+        self-normalised for norms, Bayesian otherwise. They are wider than the bands
+        that choose the points.
 
         Examples
         --------

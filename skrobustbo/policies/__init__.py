@@ -1,4 +1,4 @@
-"""Policies: how the next point is chosen. One file for each family of algorithms."""
+"""Policies: algorithms that choose the next point, one file per family."""
 
 from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
 from skrobustbo.policies._base import Policy

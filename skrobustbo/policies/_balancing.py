@@ -1,4 +1,4 @@
-"""Balancing several models by their suspected regret (HB-, LB- and LNB-GP-UCB)."""
+"""Policies that balance models by suspected regret (HB-, LB- and LNB-GP-UCB)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from skrobustbo.policies._models import (
 from skrobustbo.policies._settings import PositiveInt, Power, settings
 from skrobustbo.surrogate import Candidate, Models
 
-_TIE = 1e-9  # q(l+1) may equal theta0 / g(t) exactly, but for rounding
+_TIE = 1e-9  # q(l+1) may equal theta0 / g(t) up to rounding
 
 
 @dataclass
@@ -45,16 +45,17 @@ class BalancingState(PolicyState):
     Attributes
     ----------
     theta0 : float
-        The longest length scale of a grid; 1 where there is none.
+        The longest length scale of a grid; 1 without a grid.
     introduced : list of list of int
-        A: what names each candidate introduced so far, eliminated ones included, such
+        A: the key of each candidate introduced so far, including eliminated ones, such
         as [i] for q(i) and [i, j] for the pair of q(i) and v(j).
     alive : list of int
         U: positions in `introduced` of the surviving candidates.
     members : list of list of int
-        S: for each candidate introduced, history indices of the queries it chose.
+        S: for each introduced candidate, history indices of the queries it chose.
     widths : list of list of float
-        For each of those queries, beta times sigma before it, objective units.
+        For each of those queries, beta times sigma before it, in units of the
+        objective.
     """
 
     theta0: Positive = 1.0
@@ -64,7 +65,6 @@ class BalancingState(PolicyState):
     widths: list[list[float]] = field(default_factory=list)
 
     def introduce(self, u: list[int]) -> None:
-        """Add a candidate, alive and without queries."""
         self.alive.append(len(self.introduced))
         self.introduced.append(u)
         self.members.append([])
@@ -73,7 +73,7 @@ class BalancingState(PolicyState):
 
 @settings
 class Balancing(UCBPolicy):
-    """The loop that the balancing policies share (Algorithm 2 of their paper).
+    """Base class of the balancing policies (Algorithm 2 of their paper).
 
     Line numbers are the same in all of them. A subclass defines its candidates
     (`propose`, `candidate`) and their suspected regrets (`suspected_regret`).
@@ -84,26 +84,26 @@ class Balancing(UCBPolicy):
         Width of the band in standard deviations, or a schedule (with half of delta):
         "log", "igp", "a-gp", "self-normalised", "bayes-finite" or "bayes-continuous".
     delta : float, default=0.1
-        Probability that the guarantee may fail: half for the bands, half for the noise.
+        Probability that the guarantee fails: half for the bands, half for the noise.
     """
 
     state_type: ClassVar[type] = BalancingState
     metadata_type: ClassVar[type] = Credited
 
     def propose(self, state: BalancingState, t: int) -> Iterable[list[int]]:
-        """Return a(t): the candidates due after `t` queries, old ones may be among."""
+        """Return a(t): the candidates due after `t` queries, old or new."""
         raise NotImplementedError
 
     def candidate(self, state: BalancingState, i: int) -> Candidate:
-        """Return the model of the candidate introduced as number `i`."""
+        """Return the model of candidate `i`, in order of introduction."""
         raise NotImplementedError
 
     def suspected_regret(self, state: BalancingState, i: int, n: int) -> float:
-        """Return R(u, n), what candidate `i` promises to lose in `n` queries."""
+        """Return R(u, n), the suspected regret of candidate `i` in `n` queries."""
         raise NotImplementedError
 
     def n_introduced(self, state: BalancingState) -> int:
-        """Return the number of candidates so far, eliminated ones included."""
+        """Return the number of candidates introduced, including eliminated ones."""
         return len(state.introduced)
 
     def longest(self, setup: Setup, models: Models) -> float:
@@ -119,7 +119,7 @@ class Balancing(UCBPolicy):
     def suggest(
         self, state: BalancingState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the query of the candidate of least suspected regret."""
+        """Return the query of the candidate with the smallest suspected regret."""
         chosen = self._balanced(state, pending)
         posterior = models[self.candidate(state, chosen)]
         t = state.t + len(pending) + 1  # line 2
@@ -136,7 +136,7 @@ class Balancing(UCBPolicy):
         return RegretBalancer.turn(R)  # line 3
 
     def learn(self, state: BalancingState, metadata: Metadata, history: Told) -> None:
-        """Credit the query to its candidate, eliminate, and introduce."""
+        """Credit the query to its candidate, eliminate and introduce candidates."""
         state.t += 1  # line 2
         queries = history.values  # line 5, line 6
         state.members[metadata["candidate"]].append(len(queries) - 1)  # line 7
@@ -147,7 +147,6 @@ class Balancing(UCBPolicy):
     def consistent(
         self, state: BalancingState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
-        """Return whether a state fits the problem and the candidate models."""
         n = self.n_introduced(state)
         return (
             super().consistent(state, pending, setup, n_told)
@@ -157,7 +156,7 @@ class Balancing(UCBPolicy):
         )
 
     def _eliminate(self, state: BalancingState, values: Array) -> None:
-        """Drop the candidates that did worse than their band promised."""
+        """Eliminate the candidates that did worse than their band promised."""
         z, _, scale = self.targets(values)
         finite = np.isfinite(values)
         S = {i: list(_judged(state, i, finite)) for i in state.alive}
@@ -175,18 +174,18 @@ class Balancing(UCBPolicy):
         return 2 * sum(widths) / len(widths)  # line 11
 
     def _expand(self, state: BalancingState) -> None:
-        """Add the candidates of a(t) that have never been introduced."""
+        """Add the candidates of a(t) that have not been introduced yet."""
         for u in self.propose(state, state.t):  # line 12
             if u not in state.introduced:
                 state.introduce(u)
 
     def surviving(self, state: BalancingState) -> list[Candidate]:
-        """Return the candidates not eliminated."""
+        """Return the candidates that are not eliminated."""
         return [self.candidate(state, i) for i in state.alive]
 
     @property
     def norm_bounded(self) -> bool:
-        """The theory of balancing is one of norms, whatever beta is set to."""
+        """Always True: the theory of balancing uses norms, for any beta."""
         return True
 
 
@@ -201,10 +200,10 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
     """Hyperparameter balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 2).
 
     Candidate models of any form share the data: length scales, periods, additive
-    decompositions, prior means. The candidate with the smallest suspected regret after
-    one more query asks next. Candidates whose results are worse than their models claim
-    are eliminated. R is the suspected regret bound, a the proposing function, and
-    xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)) for the A candidates introduced.
+    decompositions, prior means. The candidate whose suspected regret after one more
+    query is smallest asks next. Candidates with worse results than their models claim
+    are eliminated. R is the suspected regret bound, a the proposing function, and xi_t
+    = 2 noise**2 ln(A pi**2 t**2 / (3 delta)) for the A candidates introduced.
 
     Pseudo-code (U: surviving candidates; S: queries of each)::
 
@@ -222,31 +221,30 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
                        + (2 / |S(u)|) sum over S(u) of beta sigma >= max of L
        12      add to U what a(t) names for the first time; S(u) = {} for each of it
 
-    Line 11 has the sign of the paper's proof (Lemma B.2); the printed algorithm has
-    m - r on the left. A candidate that attains the maximum in line 11 always stays, so
-    the last one is never removed. Ties in line 3 go to the candidate introduced first.
+    Line 11 has the sign of the paper's proof (Lemma B.2); the printed algorithm has m -
+    r on the left. A candidate that attains the maximum in line 11 always stays, so the
+    last one is never removed. Ties in line 3 go to the candidate introduced first.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
     candidates : list of Kernel or Candidate, default=None
-        The candidates. In a tie, earlier ones are preferred. None: length scales
-        theta0 2**-i, i = 0, ..., 4, where theta0 is the maximum likelihood estimate on
-        the initial design, at most the diameter of the space, with norm bounds
-        2**(i d/2) norm_bound.
+        The candidates; ties go to the earlier one. None: length scales theta0 2**-i, i
+        = 0, ..., 4, with norm bounds 2**(i d/2) norm_bound. theta0 is the maximum
+        likelihood estimate on the initial design, at most the diameter of the space.
     proposing : sequence of int or callable, default=None
         When candidates are introduced. A sequence gives for each candidate the number
-        of queries after which it is added, 0 for the start. A callable takes the number
-        of queries, starting at 0, and returns how many candidates have been introduced
-        by then, at least one. None: all from the start.
+        of queries after which it is added (0 for the start). A callable takes the
+        number of queries, starting at 0, and returns how many candidates have been
+        introduced by then, at least one. None: all at the start.
     regret : callable, default=None
         The suspected regret R(index of the candidate, n). It must be nondecreasing in
-        n; a common factor has no effect. None: sqrt(n) (B sqrt(gamma) + gamma), where
-        gamma is the growth rate of the information gain, for Matern and RBF kernels
-        (with several length scales, their geometric mean is used).
+        n; a common factor has no effect. None: sqrt(n) (B sqrt(gamma) + gamma) for
+        Matern and RBF kernels, with the growth rate gamma of the information gain (of
+        several length scales, the geometric mean is used).
     norm_bound : float, default=1.0
-        Norm bound of candidates that are kernels; a `Candidate` has its own.
+        Norm bound of candidates given as kernels; a `Candidate` has its own.
     {inherited}
 
     Examples
@@ -265,11 +263,10 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
 
     @property
     def n_candidates(self) -> int:
-        """Number of candidates that may ever be introduced."""
+        """Largest number of candidates that can be introduced."""
         return HALVES if self.candidates is None else len(self.candidates)
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         if self.regret is None:
             given = [self.base_kernel()] if self.candidates is None else self.candidates
@@ -284,13 +281,11 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
             require(known, self, "proposing", expected)
 
     def longest(self, setup: Setup, models: Models) -> float:
-        """Return theta0 of the default candidates."""
         if self.candidates is not None:
             return 1.0
         return initial_length_scale(self.base_kernel(), setup, models)
 
     def propose(self, state: BalancingState, t: int) -> list[list[int]]:
-        """Return the indices of the candidates due after `t` queries."""
         indices = range(self.n_candidates)  # line 1, line 12
         if callable(self.proposing):
             due = max(1, self.proposing(t))  # line 12
@@ -299,7 +294,6 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
         return [[i] for i in indices if when[i] <= t]  # line 12
 
     def candidate(self, state: BalancingState, i: int) -> Candidate:
-        """Return the model of the candidate introduced as number `i`."""
         (index,) = state.introduced[i]
         if self.candidates is None:
             theta = state.theta0 * 0.5**index  # line 1
@@ -310,7 +304,7 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
         return u if isinstance(u, Candidate) else Candidate(u, None, self.norm_bound)
 
     def suspected_regret(self, state: BalancingState, i: int, n: int) -> float:
-        """Return R(u, n), as given or by the rate of the information gain."""
+        """Return R(u, n), as given or from the growth rate of the information gain."""
         (index,) = state.introduced[i]
         if self.regret is not None:
             return float(self.regret(index, n))  # line 3
@@ -321,23 +315,23 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
 
 
 def rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
-    """Return R(n) = sqrt(n) (B sqrt(gamma_n) + gamma_n), gamma the growth rate."""
+    """Return R(n) = sqrt(n) (B sqrt(gamma_n) + gamma_n) for the growth rate gamma."""
     gamma = rate_gain(n, theta, d, nu)
     return math.sqrt(n) * (norm * math.sqrt(gamma) + gamma)  # line 3
 
 
-# Length scales of a grid, and norms ---------------------------------------------------
+# Grids of length scales, and norms ----------------------------------------------------
 
 
 @settings
 class LBGPUCB(Balancing, name="lb-gp-ucb"):
     """Length-scale balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 1).
 
-    Several length scales share the data. The one with the smallest suspected regret
-    after one more query asks next, so short ones are tried now and then. Those whose
-    results are worse than their models claim are eliminated. Candidates are
-    q(i) = theta0 / ratio**i. R is the suspected regret bound, and xi_t = 2 noise**2
-    ln(A pi**2 t**2 / (3 delta)), where A is the number of candidates introduced.
+    Several length scales share the data. The one whose suspected regret after one more
+    query is smallest asks next, so short ones are tried now and then. Length scales
+    with worse results than their models claim are eliminated. Candidates are q(i) =
+    theta0 / ratio**i. R is the suspected regret bound, and xi_t = 2 noise**2 ln(A pi**2
+    t**2 / (3 delta)), where A is the number of candidates introduced.
 
     Pseudo-code (Theta: surviving length scales; S: queries of each)::
 
@@ -370,7 +364,7 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
         Longest length scale, in unit-cube coordinates. None: the maximum likelihood
         estimate on the initial design, at most the diameter of the space.
     growth : float or callable, default=0.5
-        g: a number a means g(t) = max(g0, t**a), where g0 gives `n_candidates` from the
+        A number a means g(t) = max(g0, t**a), where g0 gives `n_candidates` at the
         start. A callable is g itself, nondecreasing in t >= 1.
     n_candidates : int, default=5
         Number of candidates at t = 1; ignored if `growth` is a callable.
@@ -395,7 +389,6 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
     norm_bound: Positive = 1.0
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         checked_smoothness(self.base_kernel())
         ratio = self.ratio
@@ -405,24 +398,22 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
         require(rough, self, "ratio", "'paper' or a number > 1 for the RBF kernel")
 
     def longest(self, setup: Setup, models: Models) -> float:
-        """Return theta0, as given or by maximum likelihood."""
         if self.theta0 is not None:
             return float(self.theta0)
         return initial_length_scale(self.base_kernel(), setup, models)
 
     def propose(self, state: BalancingState, t: int) -> list[list[int]]:
-        """Return the length scales that g admits after `t` queries."""
         return [[i, 0] for i in range(self.n_theta(state, t))]  # line 12, line 13
 
-    # The quantities of the algorithm -------------------------------------------------
+    # Quantities of the algorithm ------------------------------------------------------
 
     def n_theta(self, state: BalancingState, t: int) -> int:
-        """Return the number of q(i) >= theta0 / g(t), at the start those of g(1)."""
+        """Return the number of q(i) >= theta0 / g(t), where g(0) counts as g(1)."""
         d = state.n_parameters
         return _admitted(self.g(max(t, 1), d), self.step(d))  # line 1, line 12
 
     def theta(self, state: BalancingState, i: int) -> float:
-        """Return the length scale of candidate `i`, one of the q."""
+        """Return the length scale of candidate `i`."""
         level, _ = state.introduced[i]
         return float(state.theta0 * self.step(state.n_parameters) ** -level)  # line 13
 
@@ -446,7 +437,7 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
         return float(ratio ** (state.n_parameters / 2) * self.N(state, i))  # line 3
 
     def N(self, state: BalancingState, i: int) -> float:
-        """Return the norm at theta0 of candidate `i`: v(j) = N0 e**j, j = 0 in LB."""
+        """Return the norm of candidate `i` at theta0: v(j) = N0 e**j; j = 0 in LB."""
         _, j = state.introduced[i]
         return self.norm_bound * math.exp(j)  # line 3
 
@@ -457,7 +448,6 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
         return rate_regret(n, theta, B, state.n_parameters, nu)
 
     def candidate(self, state: BalancingState, i: int) -> Candidate:
-        """Return the model of candidate `i`."""
         theta, B = self.theta(state, i), self.norm(state, i)
         return length_scale_candidate(self.base_kernel(), theta, norm_bound=B)
 
@@ -466,7 +456,7 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
 class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
     """Length-scale and norm balancing GP-UCB (Ziomek et al. 2024, Algorithm 3).
 
-    LB-GP-UCB for an objective whose norm is also unknown. A candidate is a pair u of a
+    LB-GP-UCB for an objective whose norm is unknown too. A candidate u is a pair of a
     length scale q(i) = theta0 / ratio**i and a norm v(j) = N0 e**j. R is the suspected
     regret bound, and xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)), where A is the
     number of pairs introduced.
@@ -491,23 +481,23 @@ class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
     Lines 11 and 12 have the inequalities of the paper's proof. The printed algorithm
     has m - r on the left of 11 and q(i) >= theta0 / g(t) inverted, and it skips q(1)
     and v(1). Only pairs are removed, never a length scale or a norm. A new length scale
-    is paired with every norm introduced, and a new norm with every length scale. Ties
-    in line 3 go to the pair introduced first, at the start the longest length scale.
+    is paired with every introduced norm, and a new norm with every length scale. Ties
+    in line 3 go to the pair introduced first, which at the start is the longest length
+    scale.
 
     Parameters
     ----------
     {kernel}
     growth : float or callable, default=0.5
-        g: a number a means g(t) = max(g0, t**a), where g0 gives `n_candidates` length
-        scales from the start. A callable is g itself, nondecreasing in t >= 1.
+        A number a means g(t) = max(g0, t**a), where g0 gives `n_candidates` length
+        scales at the start. A callable is g itself, nondecreasing in t >= 1.
     norm_growth : float or callable, default=0.5
-        b: a number a means b(t) = t**a. A callable is b itself, nondecreasing in
-        t >= 1.
+        A number a means b(t) = t**a. A callable is b itself, nondecreasing in t >= 1.
     n_candidates : int, default=5
         Number of length scales at t = 1; ignored if `growth` is a callable.
     norm_bound : float, default=1.0
-        N0, the smallest norm bound at theta0; a pair has the norm bound
-        (theta0 / q(i))**(d/2) v(j).
+        N0, the smallest norm bound at theta0. A pair has the norm bound (theta0 /
+        q(i))**(d/2) v(j).
     {inherited}
 
     Examples
@@ -520,7 +510,6 @@ class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
     norm_growth: Power | Callable[[int], float] = 0.5
 
     def propose(self, state: BalancingState, t: int) -> list[list[int]]:
-        """Return the pairs that g and b admit after `t` queries."""
         norms = range(_admitted(self.b(max(t, 1)), math.e))  # line 1, line 12
         thetas = range(self.n_theta(state, t))
         return [[i, j] for j in norms for i in thetas]  # line 12, line 13
@@ -532,13 +521,13 @@ class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
         return float(t**self.norm_growth)  # line 12
 
     def candidate(self, state: BalancingState, i: int) -> Candidate:
-        """Return the model of pair `i`, its norm at theta0 in the label."""
+        """Return the model of pair `i`, with its norm at theta0 in the label."""
         model = super().candidate(state, i)
         label = f"{model.label}, N={self.N(state, i):.3g}"
         return Candidate(model.kernel, norm_bound=model.norm_bound, label=label)
 
 
 def _admitted(g: float, ratio: float) -> int:
-    """Return the number of i = 0, 1, ... with ratio**i <= g, 0 always among them."""
+    """Return the number of i = 0, 1, ... with ratio**i <= g, at least one."""
     levels = math.log(max(g, 1.0)) / math.log(ratio)  # line 12
     return math.floor(levels + _TIE) + 1  # line 12

@@ -1,4 +1,4 @@
-"""The base classes of policies: their interface, and what most of them share."""
+"""Base classes of policies."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ from skrobustbo.policies._published import PUBLISHED
 from skrobustbo.policies._settings import Share, check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
-#: The policies by name, each entered where its class is declared.
+#: The policies by name. Declaring a class adds it.
 NAMED: dict[str, type[Policy]] = {}
-#: Values whose range is smaller than this share of their size are centred first.
+#: Values are centred first if their range is below this share of their size.
 _NARROW = 1e-6
 
 
 @dataclass
 class _Stateless:
-    """The state of a policy that has none."""
+    """State of a policy that needs none."""
 
 
 @dataclass
 class PolicyState:
-    """What most policies keep in their run-time state.
+    """The state that most policies keep.
 
     Attributes
     ----------
     n_parameters : int
         Dimension d.
     t : int
-        Queries told so far.
+        Number of queries told so far.
     """
 
     n_parameters: Dimension
@@ -74,43 +74,43 @@ class Policy(BaseEstimator):
     """Base class of policies, which choose the next point.
 
     A policy object only holds settings. `start` returns its run-time state, plain data
-    of JSON types. `suggest` proposes a point and metadata, without changing the state.
-    `learn` changes the state once the value of that point is in the history. Metadata
-    may come back in any order, and not at all for points that are never evaluated.
+    of JSON types. `suggest` proposes a point and metadata without changing the state.
+    `learn` updates the state once the value of that point is in the history. Values may
+    arrive in any order, and some points are never evaluated.
 
     A policy never maximises, factorises or owns a random generator: `suggest` receives
     the models and the maximiser.
 
-    The attribute `state_type` is the class of the state. A state written as JSON is
-    rebuilt from it, and each field is checked against its annotation. `start` returns
-    a state with all defaults, unless a policy overrides it.
+    The attribute `state_type` is the class of the state. A state stored as JSON is
+    rebuilt from it, and each field is checked against its annotation. `start` returns a
+    state of defaults unless a policy overrides it.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         The kernel at length scale 1; Matern-5/2 if None.
     noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
+        Standard deviation of the noise, in units of the model.
     normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
+        Whether the model sees standardised values. A pair is a fixed mean and scale.
     repeats : bool, default=False
-        Whether a point told before may be asked again.
+        Whether a told point may be asked again.
     """
 
     #: Class of the run-time state: a dataclass of JSON types.
     state_type: ClassVar[type] = _Stateless
-    #: A TypedDict of what pending have at least, besides what is `kept`.
+    #: A TypedDict of the metadata that pending points need, besides the fields `kept`.
     metadata_type: ClassVar[type] = Named
-    #: Whether a model says what is chosen.
+    #: Whether a model chooses the points.
     has_model: ClassVar[bool] = True
-    #: Whether it is the maximum of one fixed objective that is sought.
+    #: Whether the policy seeks the maximum of one fixed objective.
     seeks_maximum: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, name: str | None = None, **others: Any) -> None:
-        """Enter a class in the registry, if it is declared with a name.
+        """Add a class to the registry if it is declared with a name.
 
-        A class with the same name may be declared again, as by a cell of a notebook
-        that is run twice. A name of another class is refused.
+        The same class may be declared again, for example when a notebook cell runs
+        twice. The name of another class is refused.
         """
         super().__init_subclass__(**others)
         if name is None:
@@ -132,15 +132,15 @@ class Policy(BaseEstimator):
 
     @classmethod
     def as_published(cls, **settings: Any) -> Self:
-        """Return the policy as in the experiments of the paper that has them.
+        """Return the policy with the settings of its paper's experiments.
 
-        Where the experiments of a paper differ, the settings are those of most of them.
-        What belongs to a problem, such as a known kernel or the noise, is yours to set.
+        If the experiments differ, the settings are those of most of them. Properties of
+        a problem, such as a known kernel or the noise, are yours to set.
 
         Parameters
         ----------
         **settings
-            Settings to add or to change.
+            Settings to add or change.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class Policy(BaseEstimator):
         Raises
         ------
         ValueError
-            If no experiment of the papers has this policy.
+            If no experiment of the papers uses this policy.
 
         Examples
         --------
@@ -164,7 +164,7 @@ class Policy(BaseEstimator):
                 f"Expected a policy of the papers' experiments, one of {sorted(known)}."
                 f" Got {cls.__name__}; set its parameters yourself."
             )
-        # A copy: kernels have parameters of their own, which a caller may change.
+        # A copy, because kernels have parameters that a caller may change.
         return clone(cls(**{**known[cls.__name__], **settings}))
 
     def start(self, setup: Setup, models: Models) -> Any:
@@ -175,7 +175,7 @@ class Policy(BaseEstimator):
         setup : Setup
             The problem's dimension and horizon.
         models : Models
-            The surrogate on the initial design.
+            The surrogate of the initial design.
         """
         return self.state_type()
 
@@ -187,51 +187,51 @@ class Policy(BaseEstimator):
         Parameters
         ----------
         state : object
-            What `start` returned; do not change it here.
+            What `start` returned. Do not change it here.
         models : Models
-            The surrogate on all told points.
+            The surrogate of all told points.
         argmax : callable
             Maximises an acquisition function over the feasible points.
         pending : list of dict
-            Metadata of the points asked but not yet told.
+            Metadata of the pending points.
 
         Returns
         -------
         x : array of shape (n_columns,)
         metadata : dict
-            In JSON types; `label` names the model, `mean` and `std` are its prediction
+            In JSON types. `label` names the model; `mean` and `std` are its prediction
             in units of the objective.
         """
         raise NotImplementedError
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Update the state with the last value of `history`, that of `metadata`.
+        """Update the state with the last value of `history`; `metadata` belong to it.
 
         Returns
         -------
         reset : bool or None
-            True if what was told before this value is forgotten from now on.
+            True if the policy stops using all values before this one.
         """
         return None
 
     def consistent(
         self, state: Any, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
-        """Return whether the parts of a state that was read back fit together.
+        """Return whether the parts of a restored state fit together.
 
-        By default, they do if all holds that is marked with `Consistent` in the
-        annotations of `state_type` and `metadata_type`.
+        By default, this checks the `Consistent` annotations of `state_type` and
+        `metadata_type`.
 
         Parameters
         ----------
         state : object
-            Of `state_type`, its fields as annotated.
+            A `state_type` with fields of the annotated types.
         pending : list of dict
-            Those of pending points, each with what `metadata_type` asks for.
+            Metadata of the pending points, each with the fields of `metadata_type`.
         setup : Setup
-            The problem that it is to go on with.
+            The problem of the restored search.
         n_told : int
-            Number of values told.
+            Number of told values.
         """
         at = Resumed(self, state, setup, n_told)
         return has_fields(state, at) and all(
@@ -239,9 +239,9 @@ class Policy(BaseEstimator):
         )
 
     def has_metadata(self, metadata: Metadata, at: Resumed | None = None) -> bool:
-        """Return whether metadata that were read back are of the form of a query's.
+        """Return whether restored metadata have the form of a query's metadata.
 
-        `at` is what values marked with `Consistent` have to fit; None: they may be any.
+        `at` is checked against `Consistent` annotations; None skips this check.
         """
         return has_items(metadata, self.metadata_type, at) and has_some(
             metadata, self.kept, self.state_type, at
@@ -249,61 +249,61 @@ class Policy(BaseEstimator):
 
     @property
     def kept(self) -> Sequence[str]:
-        """Fields of the state that are estimated for a query: its metadata have them.
+        """Fields of the state that a query estimates and its metadata carry.
 
-        They are kept once its value is told.
+        They enter the state once the value of the query is told.
         """
         return ()
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy, encoded: the told one of best MAP mean.
 
-        `state` is None while the initial design goes on.
+        `state` is None during the initial design.
         """
         mu, _ = models[self.map_model(models)].predict(models.X)
         mu[~np.isfinite(history.values)] = -np.inf
         return models.X[int(np.argmax(mu))]
 
     def surviving(self, state: Any) -> list[Candidate]:
-        """Return the models that a state tells, none where the values tell them."""
+        """Return the surviving models; empty if the state does not hold them."""
         return []
 
     def alive(self, state: Any) -> list[Survivor]:
-        """Return the names of the models that are left: by default those surviving."""
+        """Return the names of the models in use, by default the surviving ones."""
         return named(self.surviving(state))
 
     def perturbations(self, x: Array, models: Models) -> Array:
-        """Return the points that may be met where `x` is deployed: here, it alone."""
+        """Return the points that `x` may turn into when deployed, by default itself."""
         return x[None, :]
 
     def oldest(self, state: Any, n: int) -> int:
-        """Return the index of the oldest of `n` told values that is remembered."""
+        """Return the index of the oldest of `n` told values that the policy uses."""
         return 0
 
     def map_model(self, models: Models) -> Candidate:
-        """Return the one model of all the values that makes the predictions.
+        """Return the model of all values that makes the predictions.
 
-        By default it is the model with MAP length scales, whatever the policy uses.
+        By default, it has MAP length scales, whatever the policy uses.
         """
         kernel = self.base_kernel()
         theta = map_length_scales(kernel, models)
         return length_scale_candidate(kernel, models.spread(theta))
 
     def plausible(self, state: Any, models: Models) -> list[Candidate]:
-        """Return the models of which one is assumed to be right, for regret bounds.
+        """Return the models that regret bounds assume to contain the right one.
 
-        By default those surviving, or else that of MAP length scales.
+        By default the surviving models, or else the one with MAP length scales.
         """
         return self.surviving(state) or [self.map_model(models)]
 
     def posteriors(self, state: Any, models: Models) -> list[Posterior]:
-        """Return those of the models in use: by default of the plausible ones."""
+        """Return posteriors of the models in use, by default of the plausible ones."""
         return [models[candidate] for candidate in self.plausible(state, models)]
 
     def spanning(self, state: Any, models: Models) -> list[Candidate]:
-        """Return the models that tell what is left to gain in the whole space.
+        """Return the models that estimate what is left to gain in the whole space.
 
-        By default, these are the plausible ones.
+        By default the plausible ones.
         """
         return self.plausible(state, models)
 
@@ -311,12 +311,12 @@ class Policy(BaseEstimator):
     def norm_bounded(self) -> bool:
         """Whether objectives are assumed to be within a model's norm bound.
 
-        Otherwise they are assumed to be drawn from it.
+        Otherwise they are assumed to be drawn from the model.
         """
         return depends_on_norm(getattr(self, "beta", 1.0))
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range; an optimizer calls it first."""
+        """Raise a ValueError for settings out of range; called by the optimizer."""
         check_kinds(self)
         noise, pair = self.noise, self.normalize_y
         if not 0 < noise < np.inf:
@@ -327,13 +327,13 @@ class Policy(BaseEstimator):
             known = "True, False or a pair of a mean and a positive scale, both finite"
             raise wrong("normalize_y", "a policy", known, pair)
 
-    # What the model sees of the values ------------------------------------------------
+    # Values as the model sees them ----------------------------------------------------
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
-        """Return the values as the model sees them, and their shift and scale.
+        """Return the values as the model sees them, their shift and scale.
 
-        Failed evaluations enter as the worst value seen. Values that differ by rounding
-        only are all the same to a model that sees standardised values.
+        Failed evaluations count as the worst value seen. Standardised values that
+        differ only by rounding count as equal.
         """
         finite = values[np.isfinite(values)]
         if self.normalize_y is True and len(finite) and is_constant(finite):
@@ -345,10 +345,10 @@ class Policy(BaseEstimator):
         return z, shift, scale
 
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
-        """Return the values as predictions for the user see them, shift and scale.
+        """Return the values used for predictions shown to users, their shift and scale.
 
-        A policy may transform the values for its search, in `targets`. Predictions for
-        the user should not be transformed. By default, nothing is.
+        A policy may transform values for its search in `targets`. By default,
+        predictions use the untransformed values.
         """
         return self.targets(values)
 
@@ -366,10 +366,10 @@ def standardisation(
     if not normalize_y or not len(finite):
         return 0.0, 1.0
     low, size = float(finite.min()), float(np.abs(finite).max()) or 1.0
-    # What values far from zero have in common is subtracted first, without rounding.
+    # Subtract a common offset first, exactly.
     centre = low if float(finite.max()) - low < _NARROW * size else 0.0
     away = finite - centre
-    # Divided first, so that sums and squares of large values do not overflow.
+    # Divide first, so that sums and squares of large values do not overflow.
     unit = float(np.abs(away).max()) or size
     scale = float(np.std(away / unit)) * unit
     return float(np.mean(away / unit)) * unit + centre, scale or unit
@@ -377,7 +377,7 @@ def standardisation(
 
 @settings
 class UCBPolicy(Policy):
-    """Base of the policies that maximise an upper confidence bound, with their beta.
+    """Base class of the policies that maximise an upper confidence bound.
 
     Parameters
     ----------
@@ -386,11 +386,11 @@ class UCBPolicy(Policy):
         "self-normalised", "bayes-finite" (finite spaces only), "bayes-continuous",
         "bayes-changing" (for objectives that change).
     information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules compute the information gain: that of the points seen, its growth
-        rate (models with one length scale only), or a bound on its maximum over the
+        How schedules compute the information gain: of the points seen, by its growth
+        rate (models with one length scale only), or by a bound on its maximum over the
         feasible points (a sample of 512 if there are more than 4,096).
     delta : float, default=0.1
-        Probability that the band of a schedule may fail.
+        Probability that the band of a schedule fails.
     """
 
     metadata_type: ClassVar[type] = Predicted
@@ -400,35 +400,33 @@ class UCBPolicy(Policy):
     delta: Share = 0.1
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         check_beta(self.beta)
 
     def start(self, setup: Setup, models: Models) -> Any:
-        """Return the state before the first proposal."""
         return self.state_type(setup.n_parameters)
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Count the query and keep its estimates: the data are in the history."""
+        """Count the query and keep its estimates; the data are in the history."""
         state.t += 1  # line 3 of `GPUCB`, line 4 or line 5 of others
         for name in self.kept:
             setattr(state, name, metadata[name])
         return None
 
     def gain_of(self, posterior: Posterior, n_parameters: int) -> float:
-        """Return the information gain of the told points, as the schedules get it."""
+        """Return the information gain of the told points, as the schedules use it."""
         return GAINS[self.information_gain](posterior, n_parameters)
 
     def beta_of(
         self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
     ) -> float:
-        """Return beta at query `t` for one model; `share` of delta goes to its band."""
+        """Return beta at query `t` for one model; its band gets `share` of delta."""
         return band_beta(self.beta, self.band_of(posterior, n_parameters, t, share))
 
     def band_of(
         self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
     ) -> WidthInputs:
-        """Return what a schedule may make beta of, as in `beta_of`."""
+        """Return the quantities that a schedule may use, as in `beta_of`."""
         return WidthInputs(
             t=t,
             delta=self.delta * share,
@@ -442,27 +440,26 @@ class UCBPolicy(Policy):
 
 @settings
 class OneModelUCB(UCBPolicy):
-    """Base of the policies with one model that is fixed when the search starts.
+    """Base class of the policies with one model, fixed when the search starts.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         The model, used as it is. None: Matern-5/2 with the maximum likelihood length
-        scale of the initial design, which is fitted once and then kept.
+        scale of the initial design, fitted once.
     """
 
     def first_theta(self, setup: Setup, models: Models) -> float:
-        """Return the factor on the kernel's length scales: 1 if the kernel is given."""
+        """Return the factor on the kernel's length scales; 1 if the kernel is given."""
         if self.kernel is not None:
             return 1.0
         return initial_length_scale(self.base_kernel(), setup, models)
 
     def candidate(self, state: Any) -> Candidate:
-        """Return the model; the state has its `theta`."""
+        """Return the model with the `theta` of the state."""
         if self.kernel is not None:
             return Candidate(self.kernel)
         return length_scale_candidate(self.base_kernel(), state.theta)
 
     def surviving(self, state: Any) -> list[Candidate]:
-        """Return the one model."""
         return [self.candidate(state)]

@@ -1,8 +1,8 @@
-"""Widths of the confidence band: beta in mu + beta sigma.
+"""Widths of confidence bands: beta in mu + beta sigma.
 
-Here beta multiplies the deviation; papers that write beta**(1/2) sigma mean the same.
-Notation: B bounds the objective's norm, s is the noise's standard deviation, I the
-information gain of the points seen, 1 - delta the band's probability.
+beta multiplies the standard deviation; papers that write beta**(1/2) sigma mean the
+same. B bounds the norm of the objective, s is the standard deviation of the noise, I
+the information gain of the points seen, and 1 - delta the probability of the band.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from skrobustbo._names import wrong
 from skrobustbo.kernels import smoothness
 from skrobustbo.surrogate import Posterior
 
-#: Greedy selection reaches at least this share of the maximum, a submodular function's.
+#: The gain is submodular: greedy selection reaches this share of the maximum.
 GREEDY_SHARE = 1 - 1 / math.e
 
 
 def greedy_gain(kernel: Kernel, points: Array, n: int, noise: float) -> float:
     """Return the information gain of `n` points chosen greedily, 1/2 log|I + K/s**2|.
 
-    The next point is the one of largest posterior variance, by a pivoted Cholesky
-    decomposition of K + s**2 I. Noise makes a point worth observing again, so a chosen
-    one may be chosen again.
+    Each choice has the largest posterior variance, by a pivoted Cholesky decomposition
+    of K + s**2 I. With noise, a point may be chosen more than once.
     """
     variance = np.array(kernel.diag(points), dtype=float)
     rows = np.empty((n, len(points)))  # row i: covariance with choice i, whitened
@@ -49,7 +48,7 @@ def bound_gain(kernel: Kernel, points: Array, n: int, noise: float) -> float:
     """Return an upper bound on the maximum information gain of `n` of `points`.
 
     The gain of n points is submodular, so the greedy choice reaches at least 1 - 1/e of
-    the maximum. For points that only sample a space it is an estimate of the space's.
+    the maximum. For a sample of a space, this estimates the bound for the space.
     """
     return greedy_gain(kernel, points, n, noise) / GREEDY_SHARE
 
@@ -65,8 +64,8 @@ def log_beta(t: int, c1: float = 0.8, c2: float = 4.0) -> float:
 def igp_beta(norm: float, noise: float, gain: float, delta: float) -> float:
     """Return B + s sqrt(2 (I + 1 + ln(1/delta))) (Chowdhury and Gopalan 2017).
 
-    As the papers print it: with a posterior regularised by s**2 it bounds only for
-    s >= 1.
+    This is the printed formula. With a posterior regularised by s**2, it is a bound
+    only for s >= 1.
     """
     return norm + noise * math.sqrt(2 * (gain + 1 + math.log(1 / delta)))
 
@@ -79,7 +78,7 @@ def a_gp_beta(norm: float, noise: float, gain: float, delta: float) -> float:
 def self_normalised_beta(norm: float, gain: float, delta: float) -> float:
     """Return B + sqrt(2 (I + ln(1/delta))) (Abbasi-Yadkori 2013).
 
-    The one that holds for our posterior, whatever the noise.
+    A valid bound for our posterior and any noise.
     """
     return norm + math.sqrt(2 * (gain + math.log(1 / delta)))
 
@@ -88,8 +87,8 @@ def bayes_finite_beta(n_points: int | None, t: int, delta: float) -> float:
     """Return sqrt(2 ln(m pi**2 t**2 / (6 delta))) for a space of m points.
 
     For an objective drawn from the Gaussian process (Ziomek et al., Beyond
-    lengthscales, Theorem 3.1, which gives the band half of its delta: 3 for 6). None
-    for infinitely many points is an error.
+    lengthscales, Theorem 3.1, which gives the band half of its delta: 3 for 6). Raises
+    an error for None, infinitely many points.
     """
     if n_points is None:
         raise ValueError(
@@ -107,8 +106,8 @@ def bayes_continuous_beta(
     It is sqrt(2 ln(pi**2 t**2 / (3 delta)) + 2 d ln(d t**2 b r sqrt(ln(2 d a /
     delta)))): Ziomek et al., Beyond lengthscales, Theorem 3.2 (their Theorem 4.2B
     prints a smaller one). The second logarithm counts the points of a grid along one
-    parameter; a grid has one at least, so it is never negative here. Each partial
-    derivative exceeds L with probability at most a exp(-L**2 / b**2).
+    parameter, at least one, so it is never negative here. Each partial derivative
+    exceeds L with probability at most a exp(-L**2 / b**2).
     """
     slope = b * math.sqrt(max(0.0, math.log(2 * d * a / delta)))
     grid = max(1.0, d * t**2 * r * slope)
@@ -120,9 +119,9 @@ def bayes_continuous_beta(
 def bayes_changing_beta(d: int, t: int, delta: float) -> float:
     """Return the schedule for a process on the unit cube that changes with time.
 
-    With p = pi**2 t**2 / (3 delta) it is sqrt(2 ln(2 p) + 2 d ln(d t**2 sqrt(ln(2 d
-    p)))): Brunzema et al., event-triggered time-varying BO, Theorem 1, with 1 for a_1
-    and b_1. As in `bayes_continuous_beta` a grid has one point at least.
+    With p = pi**2 t**2 / (3 delta), it is sqrt(2 ln(2 p) + 2 d ln(d t**2 sqrt(ln(2 d
+    p)))): Brunzema et al., event-triggered time-varying BO, Theorem 1, with a_1 = b_1 =
+    1. As in `bayes_continuous_beta`, a grid has at least one point.
     """
     p = math.pi**2 * t**2 / (3 * delta)
     grid = d * t**2 * math.sqrt(max(0.0, math.log(2 * d * p)))
@@ -153,7 +152,7 @@ def _rate_gain_of(posterior: Posterior, d: int) -> float:
 
 
 def checked_smoothness(kernel: Any) -> float:
-    """Return nu of a Matern or RBF kernel; ValueError for any other."""
+    """Return nu of a Matern or RBF kernel; ValueError for others."""
     nu = smoothness(kernel)
     if nu is None:
         raise ValueError(
@@ -184,15 +183,15 @@ GAINS: dict[str, Callable[[Posterior, int], float]] = {
 
 @dataclass(frozen=True)
 class WidthInputs:
-    """What a schedule may depend on."""
+    """Quantities that a schedule may use."""
 
     t: int  # number of the query, from 1
     delta: float
     norm: float  # B
     noise: float  # s
-    gain: Callable[[], float]  # gives I; called only by schedules that need it
+    gain: Callable[[], float]  # returns I; called only by schedules that need it
     n_parameters: int
-    n_points: int | None = None  # None if there are infinitely many
+    n_points: int | None = None  # None for infinitely many
 
 
 _SCHEDULES: dict[str, Callable[[WidthInputs], float]] = {
@@ -224,7 +223,7 @@ def band_beta(beta: float | str, band: WidthInputs) -> float:
 
 
 def check_beta(beta: Any) -> None:
-    """Raise a ValueError for a number, or a name, that no band can be made of."""
+    """Raise a ValueError unless `beta` is a valid number or schedule."""
     if not (beta in _SCHEDULES if isinstance(beta, str) else 0 <= beta < math.inf):
         known = f"a finite number >= 0 or one of {sorted(_SCHEDULES)}"
         raise wrong("beta", "a policy", known, beta)

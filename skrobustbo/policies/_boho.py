@@ -36,7 +36,7 @@ from skrobustbo.surrogate import FlatPrior, Models, Posterior
 
 #: Over-confident steps in a row after which the upper bounds shrink.
 _PATIENCE = 5
-#: Starts of the likelihood fit, as shares of the upper bound.
+#: Starts of the likelihood fit, as fractions of the upper bound.
 _STARTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 
 
@@ -49,9 +49,9 @@ class BOHOState:
     upper : list of float
         theta^U: one bound, or one per parameter.
     t : int
-        Queries told so far.
+        Number of queries told so far.
     confident : int
-        E: over-confident steps in a row.
+        E: number of over-confident steps in a row.
     theta : list of float
         The latest length scales; empty at first.
     """
@@ -63,7 +63,7 @@ class BOHOState:
 
 
 class _Fitted(Predicted):
-    """The metadata of `BOHO`."""
+    """Metadata of `BOHO`."""
 
     theta: LengthScales
     confident: bool
@@ -73,9 +73,9 @@ class _Fitted(Predicted):
 class BOHO(Policy, name="boho"):
     """Bayesian optimisation with hyperparameter optimisation (Wang, de Freitas 2014).
 
-    Expected improvement with maximum likelihood length scales. Their upper bounds are
-    lowered whenever the model is over-confident: when it repeatedly asks for points
-    that it claims to know better than one noisy observation could show.
+    Expected improvement with maximum likelihood length scales. The upper bounds of the
+    length scales shrink when the model is over-confident: when it repeatedly asks for
+    points at which its standard deviation is below that of one noisy observation.
 
     Pseudo-code (Algorithm 1; I: information gain of the points seen)::
 
@@ -98,10 +98,10 @@ class BOHO(Policy, name="boho"):
                     ln(2 t^2 pi^2 / (3 delta)) I) + ln(t^2 pi^2 / (3 delta))
         16  end for
 
-    Here, lines 14 and 15 run at the start of the next step, and once before the first
-    one, on the initial design. Line 15 has the square root that the paper's theorem
-    needs: nu multiplies a standard deviation, xi is a variance, and the paper's box
-    prints xi itself. nu is the maximum likelihood factor on the deviation, clipped.
+    Here, lines 14 and 15 run at the start of the next step, and once on the initial
+    design. Line 15 has the square root that the paper's theorem needs: nu multiplies a
+    standard deviation and xi is a variance, but the paper's box prints xi itself. nu is
+    the maximum likelihood factor on the standard deviation, clipped.
 
     Parameters
     ----------
@@ -121,8 +121,8 @@ class BOHO(Policy, name="boho"):
     nu_range : (float, float), default=(0.001, 1.0)
         c1 and c2 of line 15.
     incumbent : {"mu", "f"}, default="mu"
-        The value to improve on: the largest posterior mean, or the best value told.
-        Estimates of candidates that a race has stopped do not count as values told.
+        The value to improve on: the largest posterior mean, or the best told value.
+        Estimates of candidates stopped by a race do not count as told values.
     delta : float, default=0.1
         delta of line 15; the paper gives no value.
     {inherited}
@@ -148,7 +148,6 @@ class BOHO(Policy, name="boho"):
     delta: Share = 0.1
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         if self.upper is not None:
             above = np.all(np.asarray(self.lower) <= self.upper)
@@ -159,7 +158,7 @@ class BOHO(Policy, name="boho"):
         require(pair, self, "nu_range", "two positive numbers, the smaller first")
 
     def start(self, setup: Setup, models: Models) -> BOHOState:
-        """Return a state with the bounds at the start."""
+        """Return a state with the initial bounds."""
         n = len(models.groups) if self.anisotropic else 1
         for name in ("lower", "upper"):
             given = np.size(getattr(self, name))
@@ -172,7 +171,7 @@ class BOHO(Policy, name="boho"):
     def suggest(
         self, state: BOHOState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Estimate inside the bounds, then return the best expected improvement."""
+        """Estimate within the bounds, then return the best expected improvement."""
         theta = self._estimate(state, models)
         posterior = models[estimated_model(self, models, theta)]
         t = state.t + len(pending) + 1  # line 2
@@ -188,7 +187,7 @@ class BOHO(Policy, name="boho"):
 
     def _estimate(self, state: BOHOState, models: Models) -> Array:
         upper = np.array(state.upper)
-        # Cold starts beside the warm one: the likelihood may have several peaks.
+        # Cold starts as well as the warm one: the likelihood may have several peaks.
         warm = [np.array(state.theta)] if state.theta else []
         starts = [*warm, *(share * upper for share in _STARTS)]
         return models.fit(
@@ -213,7 +212,7 @@ class BOHO(Policy, name="boho"):
         return gain + math.sqrt((math.log(2) + log) * gain) + log
 
     def learn(self, state: BOHOState, metadata: Metadata, history: Told) -> None:
-        """Count over-confident steps, and lower the bounds after five in a row."""
+        """Count over-confident steps; lower the bounds after five in a row."""
         state.t += 1  # line 9, line 16
         state.theta = metadata["theta"]
         if metadata["confident"]:  # line 4
@@ -225,7 +224,7 @@ class BOHO(Policy, name="boho"):
             state.confident = 0  # line 12, line 13
 
     def shrunk(self, upper: Sequence[float]) -> list[float]:
-        """Return the upper bounds that follow."""
+        """Return the next upper bounds."""
         largest = self.shrink * max(upper, default=0.0)
         lower = np.broadcast_to(self.lower, len(upper))
         capped = [min(largest, bound) for bound in upper]

@@ -1,4 +1,4 @@
-"""Finite sets of candidate models, of any form, and what policies over them share."""
+"""Finite sets of candidate models, and the base class of policies that use them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ HALVES = 5
 def candidate_models(
     given: Given | None, kernel: Kernel, thetas: Sequence[float]
 ) -> list[Candidate]:
-    """Return the candidates given or, by default, those of the length scales.
+    """Return the given candidates or, by default, those of the length scales.
 
-    Labels that occur twice are numbered: prior means have no text of their own.
+    Repeated labels are numbered: prior means are not part of a label.
     """
     if given is None:
         return [length_scale_candidate(kernel, theta) for theta in thetas]
@@ -41,7 +41,7 @@ def candidate_models(
 
 
 def numbered(labels: Sequence[str]) -> list[str]:
-    """Return the labels, those that occur twice with their place added."""
+    """Return the labels, with numbers added to repeated ones."""
     return [
         f"{label} #{i + 1}" if labels.count(label) > 1 else label
         for i, label in enumerate(labels)
@@ -53,7 +53,7 @@ def _are_distinct(indices: list[int]) -> bool:
 
 
 class Promise(TypedDict):
-    """What a model expects of a query, in objective units."""
+    """Prediction of a model for a query, in units of the objective."""
 
     candidate: Count
     mean: float
@@ -61,19 +61,19 @@ class Promise(TypedDict):
 
 
 class QueryBound(Promise):
-    """What a model promised of a query that was told."""
+    """Prediction of a model for a told query."""
 
     query: IndexTold
 
 
 @dataclass
 class CandidateState(PolicyState):
-    """Run-time state of policies over a finite set of candidates.
+    """Run-time state of the policies with a finite set of candidates.
 
     Attributes
     ----------
     thetas : list of float
-        Length scales of the default candidates; empty where candidates were given.
+        Length scales of the default candidates; empty if candidates were given.
     survivors : list of int
         U: indices of the candidates not eliminated.
     """
@@ -84,7 +84,7 @@ class CandidateState(PolicyState):
 
 @settings
 class CandidatePolicy(UCBPolicy):
-    """What the policies over a finite set of candidates share.
+    """Base class of the policies with a finite set of candidates.
 
     Parameters
     ----------
@@ -96,14 +96,14 @@ class CandidatePolicy(UCBPolicy):
     """
 
     state_type: ClassVar[type] = CandidateState
-    #: Part of delta that goes to each band.
+    #: Part of delta that each band gets.
     share: ClassVar[float] = 1.0
 
     candidates: Given | None = field(default=None, kw_only=False)
     kernel: Kernel | None = None
 
     def given(self) -> Given | None:
-        """Return the candidates that the settings give, None for the default ones."""
+        """Return the candidates in the settings, None for the default ones."""
         return self.candidates
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
@@ -123,7 +123,7 @@ class CandidatePolicy(UCBPolicy):
         return len(self.given() or state.thetas)
 
     def surviving(self, state: CandidateState) -> list[Candidate]:
-        """Return U: the models not eliminated."""
+        """Return U, the surviving models."""
         every = candidate_models(self.given(), self.base_kernel(), state.thetas)
         return [every[i] for i in state.survivors]
 
@@ -138,20 +138,21 @@ class CandidatePolicy(UCBPolicy):
 
 
 class RegretBalancer:
-    """The rule by which models, or branches of a space, share the evaluations.
+    """Share evaluations among models, or among branches of a space.
 
-    It is that of Ziomek, Adachi and Osborne (2024), whatever the candidates are: the
-    one of least suspected regret after one more query asks next, and those that do
-    worse than they promised are eliminated. Line numbers are those of `HBGPUCB`.
+    This is the rule of Ziomek, Adachi and Osborne (2024) for any kind of candidate. The
+    candidate whose suspected regret after one more query is smallest asks next.
+    Candidates that do worse than they promised are eliminated. Line numbers are those
+    of `HBGPUCB`.
 
     Parameters
     ----------
     noise : float
-        Standard deviation of the noise, in the units that the model sees.
+        Standard deviation of the noise, in units of the model.
     delta : float
-        Probability that the candidate of the optimum may be dropped by noise.
+        Probability that noise eliminates the candidate of the optimum.
     least : int, default=1
-        Queries, failed ones left out, before a candidate may be eliminated.
+        Number of successful queries before a candidate may be eliminated.
     """
 
     def __init__(self, noise: float, delta: float, least: int = 1) -> None:
@@ -159,7 +160,7 @@ class RegretBalancer:
 
     @staticmethod
     def counts(members: Sequence[Sequence[int]], pending: Iterable[int]) -> list[int]:
-        """Return for each candidate |S| + 1, queries under way counted."""
+        """Return |S| + 1 of each candidate, with pending queries."""
         n = [len(queries) + 1 for queries in members]  # line 3
         for candidate in pending:
             n[candidate] += 1
@@ -167,7 +168,7 @@ class RegretBalancer:
 
     @staticmethod
     def turn(R: Mapping[int, float]) -> int:
-        """Return the candidate of least suspected regret; ties go to the first."""
+        """Return the candidate of smallest suspected regret; ties go to the first."""
         return min(R, key=R.__getitem__)  # line 3
 
     def survivors(
@@ -175,9 +176,10 @@ class RegretBalancer:
     ) -> list[int]:
         """Return the candidates that have not done worse than they promised.
 
-        One that attains the maximum in line 11 stays, so the last is never removed.
-        Given are the finite values of each one's queries, the mean of 2 beta sigma over
-        them, both in the model's units, and the numbers of candidates and queries.
+        A candidate that attains the maximum in line 11 stays, so the last one is never
+        removed. `z` holds the finite values of each candidate's queries and `slack`
+        their mean of 2 beta sigma, both in units of the model; `n` and `t` count
+        candidates and queries.
         """
         xi = self.xi(n, t)
         m = {i: float(v.mean()) for i, v in z.items() if len(v)}  # line 9

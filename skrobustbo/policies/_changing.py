@@ -1,9 +1,8 @@
-"""Objectives f_t that change with the query t, and how their past is forgotten.
+"""Policies for objectives f_t that change with the query t.
 
-It is forgotten at once, by an event, a clock or a sliding window: models are then
-static, and what is too old to trust is left out of the data D. Or it is forgotten by
-degrees, by kernels in time or weights that fade: all values then stay in the data, and
-what is old says less of the present.
+Some forget the past at once, by an event, a clock or a sliding window: models are
+static, and old values are left out of the data D. Others forget gradually, by kernels
+in time or fading weights: all values stay in the data, and old ones count less.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ from skrobustbo.policies._models import (
 from skrobustbo.policies._settings import PositiveInt, Share, settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
 
-#: Output variances that an estimate may return (the paper's 0 to 20, but for 0).
+#: Range of estimated output variances (0 to 20 in the paper, without 0).
 _VARIANCE_BOUNDS = (0.01, 20.0)
-#: Where the first estimate begins.
+#: Start of the first estimate.
 _LENGTH_SCALE_START, _VARIANCE_START = 0.5, 1.0
-#: T in the formulas of a variation budget, where no horizon is given.
+#: T in the formulas of a variation budget, without a horizon.
 _DEFAULT_HORIZON = 100
 
 
@@ -57,23 +56,23 @@ def _fits_hyperparameters(estimate: list[float], at: Resumed) -> bool:
     return estimates and len(estimate) > at.setup.n_parameters
 
 
-#: Length scales of the columns, at least one a parameter, and a variance, where used.
+#: Length scales of the columns, at least one per parameter, and a variance, if used.
 _Estimate = Annotated[list[Positive], Consistent(_fits_hyperparameters)]
 
 
 @dataclass
 class ChangingState(PolicyState):
-    """Run-time state of a policy for an objective that changes.
+    """Run-time state of a policy for a changing objective.
 
     Attributes
     ----------
     horizon : int or None
-        Evaluations planned.
+        Number of planned evaluations.
     theta : float
         Factor on the kernel's length scales.
     estimate : list of float
-        With ``hyperparameters="map"`` the latest length scales, one for each encoded
-        column, and the output variance; empty at first, and without.
+        With ``hyperparameters="map"``, the latest length scales, one per encoded
+        column, and the output variance; otherwise, and at first, empty.
     """
 
     horizon: Horizon
@@ -83,26 +82,25 @@ class ChangingState(PolicyState):
 
 @settings
 class ChangingUCB(OneModelUCB):
-    """What the policies for objectives that change in time share.
+    """Base class of the policies for changing objectives.
 
-    A point may be asked again by default: its value may have changed.
+    By default, a point may be asked again: its value may have changed.
 
     Parameters
     ----------
     hyperparameters : {"map"} or None, default=None
-        "map": the length scale of each parameter and the output variance of the model,
-        from 0.01 to 20, are estimated again before each query, by highest posterior
-        given the values remembered; `kernel` is then the one at length scale 1. None:
-        they are kept.
+        "map": before each query, estimate the length scale of each parameter and the
+        output variance of the model, from 0.01 to 20, by highest posterior given the
+        values in use; `kernel` then is the one at length scale 1. None: keep them.
     prior : Prior, default=None
-        With "map" the prior of each length scale; log-normal with median 0.7 and sigma
-        1.5 if None. The variance has a flat one.
+        With "map", the prior of each length scale; log-normal with median 0.7 and sigma
+        1.5 if None. The variance has a flat prior.
     c1, c2 : float, default=0.8, 4.0
         "log" is beta**2 = max(0, c1 ln(c2 t)).
     """
 
     state_type: ClassVar[type] = ChangingState
-    seeks_maximum: ClassVar[bool] = False  # of one objective: it changes
+    seeks_maximum: ClassVar[bool] = False  # the objective is not fixed
     kept: ClassVar[Sequence[str]] = ("estimate",)
 
     repeats: bool = True
@@ -113,23 +111,22 @@ class ChangingUCB(OneModelUCB):
     c2: Positive = 4.0
 
     def start(self, setup: Setup, models: Models) -> Any:
-        """Fit the length scale once, unless the kernel was given."""
         theta = self.first_theta(setup, models)
         state = self.state_type(setup.n_parameters, setup.horizon, theta)  # line 1
         return replace(state, **self._begun(state))
 
     def _begun(self, state: Any) -> dict[str, Any]:
-        """Return what else a state begins with, by field."""
+        """Return further initial fields of the state."""
         return {}
 
     def width(self, state: ChangingState, posterior: Posterior, t: int) -> float:
-        """Return beta at query `t`; the logarithmic schedule has its own constants."""
+        """Return beta at query `t`, with the constants c1 and c2 for "log"."""
         if self.beta == "log":
             return log_beta(t, self.c1, self.c2)
         return self.beta_of(posterior, state.n_parameters, t)
 
     def candidate(self, state: Any) -> Candidate:
-        """Return the model, that of the latest estimate where there is one."""
+        """Return the model, from the latest estimate if there is one."""
         if not state.estimate:
             return super().candidate(state)
         *columns, variance = state.estimate
@@ -138,11 +135,11 @@ class ChangingUCB(OneModelUCB):
         return replace(model, label=f"{model.label},variance={variance:.3g}")
 
     def remembered(self, state: Any, models: Models) -> Models:
-        """Return the models of the values remembered, by default static ones."""
+        """Return the models of the values in use, by default static ones."""
         return models.since(self.oldest(state, models.n))
 
     def posterior(self, state: Any, models: Models) -> Posterior:
-        """Return what is believed of the objective at present."""
+        """Return the posterior of the objective at present."""
         return self.remembered(state, models)[self.candidate(state)]
 
     def in_time(self, state: Any) -> Kernel | None:
@@ -150,7 +147,7 @@ class ChangingUCB(OneModelUCB):
         return None
 
     def estimated(self, state: Any, models: Models) -> Any:
-        """Return the state with the hyperparameters of highest posterior."""
+        """Return the state with hyperparameters of highest posterior."""
         if self.hyperparameters is None:
             return state
         groups = models.groups
@@ -168,16 +165,15 @@ class ChangingUCB(OneModelUCB):
         return replace(state, estimate=[*models.spread(theta).tolist(), variance])
 
     def posteriors(self, state: Any, models: Models) -> list[Posterior]:
-        """Return the one that is believed at present."""
         return [self.posterior(state, models)]
 
     def suggest(
         self, state: Any, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the maximiser of the bound given what is remembered."""
+        """Return the maximiser of the bound given the values in use."""
         state = self.estimated(state, models)
         posterior = self.posterior(state, models)
-        t = state.t + len(pending) + 1  # line 2; line 1 where data fade
+        t = state.t + len(pending) + 1  # line 2; line 1 if all values stay in the data
         beta = self.width(state, posterior, t)
         x, _ = argmax(UCB(posterior, beta))  # line 3
         kept = {name: getattr(state, name) for name in self.kept}
@@ -187,14 +183,14 @@ class ChangingUCB(OneModelUCB):
     def _evidence(
         self, state: Any, models: Models, posterior: Posterior, x: Array
     ) -> Metadata:
-        """Return what `learn` will need of this step, besides the prediction."""
+        """Return what `learn` needs to know about this step, besides the prediction."""
         return {}
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy now, encoded.
 
-        It is the one of best posterior mean at present among the points whose values
-        are remembered and finite (all finite ones, where there is none of these).
+        It is the point with the best posterior mean at present, among the finite values
+        in use, or among all finite values if there are none.
         """
         if state is None:
             return super().recommend(state, models, history)
@@ -205,15 +201,15 @@ class ChangingUCB(OneModelUCB):
         return X[int(np.argmax(mu))]
 
 
-# How long to remember -----------------------------------------------------------------
+# How long to use values ---------------------------------------------------------------
 
 
 def block_length(epsilon: float, kernel: Kernel, d: int) -> float:
     """Return the block length 12 epsilon**-p for a rate of change epsilon.
 
-    p = 1/4 for RBF kernels; p = 1/(4 - k), k = d(d+1) / (2 nu + d(d+1)), for Matern
-    kernels with nu > 2 (Brunzema et al., Corollary 1, which gives the latter up to a
-    factor: 12 is taken for both).
+    p = 1/4 for RBF kernels. For Matern kernels with nu > 2, p = 1/(4 - k) with k =
+    d(d+1) / (2 nu + d(d+1)) (Brunzema et al., Corollary 1, which gives it up to a
+    factor; 12 is used for both).
     """
     if epsilon == 0:
         return math.inf
@@ -223,7 +219,7 @@ def block_length(epsilon: float, kernel: Kernel, d: int) -> float:
 
 
 def check_block_length(policy: ChangingUCB, name: str, instead: str) -> None:
-    """Raise a ValueError where `block_length` knows no exponent for the kernel."""
+    """Raise a ValueError if `block_length` has no exponent for the kernel."""
     nu = smoothness(policy.base_kernel())
     if nu is None or not nu > 2:
         raise ValueError(
@@ -235,18 +231,18 @@ def check_block_length(policy: ChangingUCB, name: str, instead: str) -> None:
 
 @settings
 class BudgetedUCB(ChangingUCB):
-    """What the policies share that know how much the objective varies in all.
+    """Base class of the policies with a known total variation of the objective.
 
     Parameters
     ----------
     budget : float, default=1.0
-        B_T, in the units that the model sees. T is the horizon, 100 if there is none.
+        B_T, in units of the model. T is the horizon, or 100 without one.
     """
 
     budget: Positive = 1.0
 
     def check_memory(self, instead: str) -> None:
-        """Raise a ValueError unless the budget gives a memory, or a setting does."""
+        """Raise a ValueError unless the budget or a setting gives a memory."""
         if getattr(self, instead) is None and smoothness(self.base_kernel()) is None:
             raise ValueError(
                 f"The 'budget' of {type(self).__name__} gives a length of memory for "
@@ -255,7 +251,7 @@ class BudgetedUCB(ChangingUCB):
             )
 
     def memory(self, state: ChangingState) -> float:
-        """Return H = gamma_T**(1/4) sqrt(T / B_T), the memory for the budget.
+        """Return the memory H = gamma_T**(1/4) sqrt(T / B_T) for the budget.
 
         gamma_T is the growth rate of the information gain, at most
         T/2 ln(1 + noise**-2).
@@ -264,13 +260,13 @@ class BudgetedUCB(ChangingUCB):
         T = state.horizon or _DEFAULT_HORIZON
         theta = np.log(np.asarray(getattr(kernel, "length_scale", 1.0))).mean()
         nu = smoothness(kernel) or math.inf
-        # In logarithms, as theta**-d may overflow.
+        # In logarithms, because theta**-d may overflow.
         rate = math.log(max(rate_gain(T, 1.0, d, nu), 1.0)) - d * float(theta)
         most = math.log(T / 2 * math.log1p(self.noise**-2))
         return math.exp(min(rate, most) / 4) * math.sqrt(T / self.budget)
 
 
-# Forgetting at once -------------------------------------------------------------------
+# Forget at once -----------------------------------------------------------------------
 
 
 @dataclass
@@ -280,13 +276,13 @@ class ResetState(ChangingState):
     Attributes
     ----------
     step : int
-        t': number of the next query told since the last reset, from 1.
+        t': number of the next query to be told since the last reset, from 1.
     first : int
-        Index into the history of the oldest value remembered.
+        History index of the oldest value in use.
     n_resets : int
-        Resets so far.
+        Number of resets so far.
     low : int
-        N_low: least t' at which an event resets.
+        N_low: smallest t' at which an event may reset.
     up : int or None
         N_up: the t' at which the clock resets; None for never.
     """
@@ -305,9 +301,8 @@ class ResettingUCB(ChangingUCB):
     state_type: ClassVar[type] = ResetState
 
     def _begun(self, state: ResetState) -> dict[str, int | None]:
-        """Set the clock."""
         low, up = self._window(state)
-        # A reset at the end of the run changes nothing.
+        # A reset at the end of the run has no effect.
         if state.horizon is not None and (up or 0) >= state.horizon:
             up = None
         return {"low": low, "up": up}
@@ -317,11 +312,10 @@ class ResettingUCB(ChangingUCB):
         raise NotImplementedError
 
     def oldest(self, state: ResetState, n: int) -> int:
-        """Return the index of the value of the last reset."""
         return state.first
 
     def learn(self, state: ResetState, metadata: Metadata, history: Told) -> bool:
-        """Add the value to the data, or reset them to it."""
+        """Add the value to the data, or reset the data to it."""
         super().learn(state, metadata, history)
         values = history.values  # line 4
         reset = self._event(state, metadata, values) or state.step == state.up  # line 5
@@ -338,7 +332,7 @@ class ResettingUCB(ChangingUCB):
 
 
 class _Evidence(Predicted):
-    """The metadata of `ETGPUCB`: what its trigger needs."""
+    """Metadata of `ETGPUCB`, for its trigger."""
 
     deviation: float
     unit: float
@@ -349,11 +343,10 @@ class _Evidence(Predicted):
 class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
     """Event-triggered GP-UCB (Brunzema et al., Algorithm 1 with Lemma 3).
 
-    The objective is assumed static until a value contradicts the model. Then all data
+    The objective counts as static until a value contradicts the model. Then all data
     except this value are forgotten. You do not need to know a rate of change.
 
-    Pseudo-code (D: data remembered; t': queries since the last reset, this one
-    included)::
+    Pseudo-code (D: data in use; t': queries since the last reset, including this one)::
 
         1  D = the initial points; t' = 1
         2  for t = 1, 2, ...
@@ -369,30 +362,29 @@ class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
        11      |y_t - mu_D(x_t)| > sqrt(rho) sigma_D(x_t) + w
 
     beta_t uses the number t of all queries. Failed evaluations count as steps but not
-    as events. The same applies to a value that was asked for before the last reset,
-    because its prediction was based on data that have been forgotten.
+    as events. The same applies to a value asked for before the last reset: its
+    prediction used data that have been forgotten.
 
     Parameters
     ----------
     {kernel}
     delta_b : float or None, default=0.1
-        Probability that an event ever occurs while the objective does not change. None
-        turns the trigger off: resets are then at t' = N_up.
+        Probability of any event while the objective does not change. None turns the
+        trigger off: resets then happen at t' = N_up.
     n_low, n_up : int, default=None
-        The reset window. None: from `epsilon_bounds`, or without those 1 and never.
+        The reset window. None: from `epsilon_bounds` or, without them, 1 and never.
     epsilon_bounds : (float, float), default=None
-        Smallest and largest rate of change per query. N_up and N_low are
-        ceil(12 epsilon**(-1/4)) of the smallest and the largest, with another exponent
-        for Matern kernels (Corollary 1); at most the horizon, if there is one. If the
-        smallest rate is 0, there is no N_up.
+        Smallest and largest rate of change per query. N_up and N_low are ceil(12
+        epsilon**(-1/4)) of the smallest and the largest rate, with another exponent for
+        Matern kernels (Corollary 1), but at most the horizon. If the smallest rate is
+        0, there is no N_up.
     noise_cap : float, default=None
-        Cap on w, in the units that the model sees. It keeps the trigger sensitive in
-        long blocks.
+        Cap on w, in units of the model. It keeps the trigger sensitive in long blocks.
     c1, c2 : float, default=0.8, 4.0
         "log" is beta**2 = max(0, c1 ln(c2 t)); the paper's within-model comparisons
         use c1 = 0.4.
     normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
+        Whether the model sees standardised values. A pair is a fixed mean and scale.
         The guarantee of `delta_b` needs a fixed pair.
     {inherited}
 
@@ -418,7 +410,6 @@ class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
     noise_cap: float | None = None
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         cap, rates = self.noise_cap, self.epsilon_bounds
         require(cap is None or cap > 0, self, "noise_cap", "positive or None")
@@ -484,8 +475,7 @@ class RGPUCB(ResettingUCB, name="r-gp-ucb"):
 
     The paper calls it R-GP-UCB. The variant of Zhou and Shroff is `BRGPUCB`.
 
-    Pseudo-code (D: data remembered; t': queries since the last reset, this one
-    included)::
+    Pseudo-code (D: data in use; t': queries since the last reset, including this one)::
 
         1  D = the initial points; t' = 1
         2  for t = 1, 2, ...
@@ -503,7 +493,7 @@ class RGPUCB(ResettingUCB, name="r-gp-ucb"):
         N_const. None: from `epsilon`.
     epsilon : float, default=0.03
         Rate of change per query: N_const = ceil(12 epsilon**(-1/4)), with another
-        exponent for Matern kernels; at most the horizon, if there is one. 0: never.
+        exponent for Matern kernels, but at most the horizon. 0: never.
     {inherited}
 
     Examples
@@ -517,7 +507,6 @@ class RGPUCB(ResettingUCB, name="r-gp-ucb"):
     epsilon: float = 0.03
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         require(0 <= self.epsilon <= 1, self, "epsilon", "between 0 and 1")
         if self.period is None:
@@ -538,20 +527,17 @@ class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
 
         H = ceil(gamma_T**(1/4) sqrt(T / B_T))
 
-    balances two losses: that of learning again, T gamma_T / sqrt(H), and that of using
-    old data, B_T sqrt(gamma_T) H**(3/2). Both are then gamma_T**(7/8) B_T**(1/4)
-    T**(3/4). gamma_T is the growth rate of the information gain, at most
-    T/2 ln(1 + noise**-2).
+    balances two losses: from learning again, T gamma_T / sqrt(H), and from using old
+    data, B_T sqrt(gamma_T) H**(3/2). Both are then gamma_T**(7/8) B_T**(1/4) T**(3/4).
+    gamma_T is the growth rate of the information gain, at most T/2 ln(1 + noise**-2).
 
-    We checked the resets, the budget and its norm against the source's abstract and
-    Brunzema et al., section 3. We checked the order in T and B_T against restarted
-    linear bandits (Zhao et al. 2020, corrected version of 2021), because the source's
-    bounds recover linear ones. The source's own formulas were not available. Two things
-    are therefore not checked: the power of gamma_T, which follows from the balance, and
-    the factor, which is 1 here.
+    Resets, budget and norm agree with the source's abstract and Brunzema et al.,
+    section 3. The order in T and B_T agrees with restarted linear bandits (Zhao et al.
+    2020, corrected version of 2021), because the source's bounds recover linear ones.
+    The formulas of the source were not available, so two things are unchecked: the
+    power of gamma_T, which follows from the balance, and the factor, which is 1 here.
 
-    Pseudo-code (D: data remembered; t': queries since the last reset, this one
-    included)::
+    Pseudo-code (D: data in use; t': queries since the last reset, including this one)::
 
         1  D = the initial points; t' = 1
         2  for t = 1, 2, ...
@@ -581,7 +567,6 @@ class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
     period: PositiveInt | None = None
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         self.check_memory("period")
 
@@ -596,7 +581,7 @@ class _WindowState(ChangingState):
     Attributes
     ----------
     window : int
-        W: values remembered.
+        W: number of values in use.
     """
 
     window: Count = 1
@@ -606,11 +591,11 @@ class _WindowState(ChangingState):
 class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
     """GP-UCB on a sliding window of the latest values (Zhou and Shroff 2021).
 
-    The window for a variation budget is as long as the period of `BRGPUCB`, because the
-    oldest value in use is W queries old here and H queries old there. The notes there
-    on the comparison with the source apply here as well.
+    The window for a variation budget equals the period of `BRGPUCB`, because the oldest
+    value in use is W queries old here and H queries old there. The notes there on the
+    comparison with the source apply here too.
 
-    Pseudo-code (D: data remembered)::
+    Pseudo-code (D: data in use)::
 
         1  D = the initial points
         2  for t = 1, 2, ...
@@ -637,7 +622,6 @@ class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
     window: PositiveInt | None = None
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         self.check_memory("window")
 
@@ -645,18 +629,18 @@ class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
         return {"window": self.window or math.ceil(self.memory(state))}
 
     def oldest(self, state: _WindowState, n: int) -> int:
-        """Return the index of the oldest value in the window."""
         return max(0, n - state.window)  # line 5
 
 
-# Forgetting by degrees: kernels in time, and weights that fade ------------------------
+# Forget gradually: kernels in time, and fading weights --------------------------------
 
 
-#: Rates of change that the likelihood search may return.
+#: Range of rates of change in the likelihood search.
 _EPSILON_BOUNDS = (1e-4, 0.5)
 #: Rate before the first search.
 _EPSILON_START = 0.03
-#: W-GP-UCB leaves out values whose row tells less than this of a prior deviation of 1.
+#: W-GP-UCB omits values that carry less information than this, for a prior deviation of
+#: 1.
 _NEGLIGIBLE = 1e-6
 
 
@@ -666,7 +650,7 @@ _Rate = Annotated[Finite, Consistent(lambda rate, at: at.policy._is_rate(rate))]
 
 @dataclass
 class ForgettingState(ChangingState):
-    """Run-time state of a policy that forgets by degrees.
+    """Run-time state of a policy that forgets gradually.
 
     Attributes
     ----------
@@ -679,44 +663,41 @@ class ForgettingState(ChangingState):
 
 @settings
 class _TimedUCB(ChangingUCB):
-    """GP-UCB with a product of a kernel in space and one in time.
+    """Base class of GP-UCB with the product of a kernel in space and one in time.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
-        length scale of the initial design, fitted once and then kept.
+        length scale of the initial design, fitted once.
     """
 
     state_type: ClassVar[type] = ForgettingState
     kept = ("estimate", "rate")
-    #: What the rate is called.
+    #: Name of the rate.
     rate_name: ClassVar[str]
 
     information_gain: Literal["posterior"] = field(default="posterior", init=False)
 
     def remembered(self, state: ForgettingState, models: Models) -> Models:
-        """Return the models over points and time, of all values."""
+        """Return the models of all values, over points and time."""
         return models.timed()
 
     def in_time(self, state: ForgettingState) -> Kernel:
-        """Return the kernel in time."""
         raise NotImplementedError
 
     def posterior(self, state: ForgettingState, models: Models) -> Posterior:
-        """Return what is believed of the objective at present."""
         model = self._over_time(state, models.X.shape[1])
         return self.remembered(state, models)[model]  # line 2
 
     def _over_time(self, state: ForgettingState, n_columns: int) -> Candidate:
-        """Return the model over space and time; the time is the column after all."""
+        """Return the model over space and time; time is the last column."""
         space = self.candidate(state)
         kernel = SubsetKernel(space.kernel, tuple(range(n_columns)))
         label = f"{space.label},{self.rate_name}={state.rate:.3g}"
         return replace(space, kernel=kernel * self.in_time(state), label=label)
 
     def alive(self, state: Any) -> list[Survivor]:
-        """Return the name of the one model."""
         return named([self._over_time(state, 0)])
 
 
@@ -725,8 +706,8 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     """Time-varying GP-UCB (Bogunovic, Scarlett, Cevher 2016).
 
     The objective is a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t + sqrt(epsilon) g_t,
-    where the g_t are independent and drawn from the same Gaussian process. Its
-    covariance over a lag is that of the process times (1-epsilon)**(lag/2).
+    with independent g_t drawn from the same Gaussian process. Its covariance over a lag
+    is that of the process times (1-epsilon)**(lag/2).
 
     Pseudo-code (k: kernel in space; i: the number of a value, in the order told)::
 
@@ -737,15 +718,14 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
     In line 2, the lag from value i to the present is t - i; (5) in Brunzema et al. has
-    t + 1 - i with data up to t - 1. Times count the values told, including the initial
-    points.
+    t + 1 - i with data up to t - 1. Times count told values, including initial points.
 
     Parameters
     ----------
     {kernel}
     epsilon : float or "mle", default=0.03
         Rate of change per step, in [0, 1). "mle": the maximum likelihood estimate
-        before each query, by Brent's bounded search in its logarithm, between 1e-4 and
+        before each query, by Brent's bounded search in the logarithm, between 1e-4 and
         0.5 and within a factor e**2 of the last estimate, starting at 0.03.
     {inherited}
 
@@ -761,7 +741,6 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     epsilon: float | Literal["mle"] = 0.03
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         known = isinstance(self.epsilon, str) or self._is_rate(self.epsilon)
         require(known, self, "epsilon", "in [0, 1) or 'mle'")
@@ -774,7 +753,7 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
         return {"rate": rate}
 
     def estimated(self, state: ForgettingState, models: Models) -> ForgettingState:
-        """Return the state with the rate, and hyperparameters, that are estimated."""
+        """Return the state with estimates of the rate and hyperparameters."""
         if self.epsilon == "mle":
             n = models.X.shape[1]
 
@@ -786,7 +765,6 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
         return super().estimated(state, models)
 
     def in_time(self, state: ForgettingState) -> Kernel:
-        """Return the kernel in time."""
         return ForgettingKernel(state.rate)
 
 
@@ -808,8 +786,8 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
     ----------
     {kernel}
     variance : float, default=0.03
-        v, sigma_w**2 in the paper; 0 means no change. In comparisons it is set to the
-        rate of change epsilon.
+        v, sigma_w**2 in the paper; 0 means no change. Comparisons set it to the rate of
+        change epsilon.
     {inherited}
 
     Examples
@@ -830,7 +808,6 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
         return {"rate": float(self.variance)}
 
     def in_time(self, state: ForgettingState) -> Kernel:
-        """Return the kernel in time."""
         return WienerKernel(state.rate)
 
 
@@ -853,15 +830,14 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
     information (k(x, x) below a millionth of their noise variance) are left out, so the
     cost of a step stays bounded.
 
-    We checked against the source's abstract and Brunzema et al., section 3, that the
-    method is a weighted regression with the budget of `BRGPUCB`. With a linear kernel,
-    mu is that of D-LinUCB (Russac, Vernade, Cappe 2019) in its authors' code. Up to the
-    factor noise, sigma is then sqrt(x' V**-1 x). Theirs has the form
-    sqrt(x' V**-1 V2 V**-1 x) with the squares of the weights in V2, which is never
-    larger. A public discounted GP-UCB has this sigma, but its regulariser is one step
-    ahead: its latest value has noise**2 / gamma. The source's own formulas were not
-    available, so its sigma and its discount are not checked. With the default, the
-    weights add up to about H + 1/2, the memory of a window.
+    According to the source's abstract and Brunzema et al., section 3, the method is a
+    weighted regression with the budget of `BRGPUCB`. With a linear kernel, mu is that
+    of D-LinUCB (Russac, Vernade, Cappe 2019) in its authors' code. Up to the factor
+    noise, sigma is then sqrt(x' V**-1 x). Theirs is sqrt(x' V**-1 V2 V**-1 x) with the
+    squared weights in V2, which is never larger. A public discounted GP-UCB has this
+    sigma, but its regulariser is one step ahead: its latest value has noise**2 / gamma.
+    The formulas of the source were not available, so its sigma and discount are
+    unchecked. By default, the weights add up to about H + 1/2, the memory of a window.
 
     Parameters
     ----------
@@ -882,13 +858,12 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
     kept = ("estimate", "rate")
 
     information_gain: Literal["posterior"] = field(default="posterior", init=False)
-    #: A weighted fit has a likelihood of its own, which the paper does not use.
+    #: The likelihood of a weighted fit differs, and the paper does not use it.
     hyperparameters: None = field(default=None, init=False)
     prior: None = field(default=None, init=False)
     discount: float | None = None
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         known = self.discount is None or self._is_rate(self.discount)
         require(known, self, "discount", "in (0, 1] or None")
@@ -900,18 +875,17 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
     def _begun(self, state: ForgettingState) -> dict[str, float]:
         if self.discount is not None:
             return {"rate": float(self.discount)}
-        # Of the shortest memory there is a rest: a rate is positive.
+        # Even with the shortest memory, the rate stays positive.
         return {"rate": max(math.exp(-1 / self.memory(state)), sys.float_info.min)}
 
     def oldest(self, state: ForgettingState, n: int) -> int:
-        """Return the index of the oldest value that tells anything."""
+        """Return the index of the oldest value that carries information."""
         if state.rate == 1:
             return 0
         faded = math.log(_NEGLIGIBLE * self.noise**2) / math.log(state.rate)
         return max(0, n - 1 - int(max(faded, 0)))
 
     def posterior(self, state: ForgettingState, models: Models) -> Posterior:
-        """Return what is believed of the objective at present."""
         view = models.since(self.oldest(state, models.n))
         weights = state.rate ** np.arange(view.n - 1.0, -1.0, -1.0)  # line 2
         return view.weighted(self.candidate(state), weights)

@@ -1,8 +1,8 @@
-"""Climbs from points that stand out, with local models.
+"""Climbs: local searches around points that stand out, with local models.
 
 A narrow peak first appears as a point that is higher than the others predict, long
 before it is the best one. A model of the whole space treats it as a coincidence. A
-climb therefore has its own model with short length scales, and searches in a box around
+climb therefore has its own model with short length scales, and searches a box around
 the point for an improvement over the values in the box.
 """
 
@@ -20,20 +20,20 @@ from skrobustbo.policies._interface import Argmax, Array
 from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
-#: Half the side of the box, in units of the mean distance of the planned points.
+#: Half the side of the box, in units of the planned points' mean distance.
 _BOX = 0.4
-#: A box is full with this many points for each parameter, if they surround its centre.
+#: A box is full with this many points per parameter, if they surround its centre.
 _FULL = 2
-#: How often the box of the best point may be halved when it is full.
+#: How often a full box of the best point may be halved.
 _HALVINGS = 4
-#: Decimals to which values are compared: in some regions, a function hardly changes.
+#: Decimals for comparing values, because a function may be almost flat.
 _DECIMALS = 6
 
 
 class Query(NamedTuple):
     """A point, the model that chose it, and its expected improvement.
 
-    If `free`, it takes the turn whatever its expected improvement is.
+    If `free`, it takes the turn whatever its expected improvement.
     """
 
     x: Array
@@ -45,7 +45,7 @@ class Query(NamedTuple):
 class Top(NamedTuple):
     """A told point to climb from, half the side of its box, and whether it is free.
 
-    A climb from the best point competes with the other levels, others are free.
+    A climb from the best point competes with the other levels; other climbs are free.
     """
 
     row: int
@@ -64,7 +64,7 @@ class Top(NamedTuple):
 
 
 def model_of_box(kernel: Kernel, models: Models, radius: float) -> Candidate:
-    """Return the model of a climb: its length scales are half the side of the box."""
+    """Return the model of a climb, with length scales of half the side of its box."""
     theta = np.full(len(models.groups), radius)
     return length_scale_candidate(kernel, models.spread(theta), theta, label="climb")
 
@@ -75,19 +75,18 @@ def radius_of_box(spacing: float) -> float:
 
 
 def points_of_box(d: int) -> int:
-    """Return how many points fill a box: about as many turns as a climb takes."""
+    """Return how many points fill a box: about the number of turns of a climb."""
     return _FULL * d
 
 
 def tops(
     posterior: Posterior, radius: float, d: int, only_best: bool = False
 ) -> Iterator[Top]:
-    """Yield the told points to climb from, beginning with those that stand out most.
+    """Yield the told points to climb from, the most outstanding first.
 
-    A point stands out if it is higher than all other points in the box around it, and
-    higher than the points outside the box predict. A climb begins there if the box is
-    not full. The best point need not stand out. It comes last, and its box is halved
-    when it is full.
+    A point stands out if it is higher than all other points in its box and higher than
+    the points outside the box predict. A climb starts there if the box is not full. The
+    best point need not stand out. It comes last, and its box is halved when it is full.
     """
     best = int(np.argmax(posterior.told_means))
     rows = [] if only_best else _standing_out(posterior, radius)
@@ -104,8 +103,8 @@ def _is_full(apart: Array, radius: float, enough: int) -> bool:
     """Return whether a box is full, from the distances of all points in each column.
 
     A box with more than `enough` points is full if, in each column, one of them is
-    farther from the centre than half the radius. Otherwise, it needs twice as many, so
-    that a climb along a face of the space also moves away from the face.
+    farther from the centre than half the radius. Otherwise it needs twice as many, so
+    that a climb along a face of the space can also move away from the face.
     """
     inside = apart[apart.max(axis=1) <= radius]
     if len(inside) <= enough or len(inside) > 2 * enough:
@@ -114,11 +113,11 @@ def _is_full(apart: Array, radius: float, enough: int) -> bool:
 
 
 def _standing_out(posterior: Posterior, radius: float) -> list[int]:
-    """Return the rows of points that stand out, beginning with the clearest."""
+    """Return the rows of points that stand out, the clearest first."""
     told, z = posterior.X[: posterior.n_told], posterior.told_targets
     near = distances(told, told) <= radius
     highest = np.flatnonzero(z >= np.where(near, z, -math.inf).max(axis=1))
-    # Ranks spread the low values, and the values themselves the high ones.
+    # Ranks spread the low values, the values themselves spread the high ones.
     ranked = posterior.of_targets(z + ranks(z, 1 / near.sum(axis=1)))
     boxes = [np.flatnonzero(near[row]) for row in highest]
     of_boxes = zip(highest, boxes, ranked.residuals(boxes), strict=True)
@@ -130,8 +129,8 @@ def ranks(z: Array, weights: Array) -> Array:
     """Return the weighted ranks of values, scaled to a standard deviation of 1.
 
     If a point has the weight 1 / (number of points in its box), its rank measures the
-    share of the space where the values are lower. A point slightly above a wide plain
-    has a high rank, even if some hills are much higher.
+    share of the space with lower values. A point slightly above a wide plain has a high
+    rank, even if some hills are much higher.
     """
     _, level = np.unique(np.round(z, _DECIMALS), return_inverse=True)
     mass = np.bincount(level, weights)

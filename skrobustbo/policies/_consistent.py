@@ -1,4 +1,4 @@
-"""What a state that is read back has to fit, in annotations of states and metadata."""
+"""Annotations that a restored state and its metadata are checked against."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skrobustbo.policies._interface import Predicted, Setup
 
 @dataclass(frozen=True)
 class Resumed:
-    """What a state that was read back, and metadata, have to fit: see `Consistent`."""
+    """Facts that a restored state and its metadata must fit: see `Consistent`."""
 
     policy: Any
     state: Any
@@ -23,11 +23,11 @@ class Resumed:
 Dimension = Annotated[Count, Consistent(lambda d, at: d == at.setup.n_parameters)]
 #: The number of planned evaluations.
 Horizon = Annotated[Count | None, Consistent(lambda n, at: n == at.setup.horizon)]
-#: A number of values told.
+#: A number of told values.
 CountTold = Annotated[Count, Consistent(lambda n, at: n <= at.n_told)]
-#: The position of a value in the history.
+#: The history position of a value.
 IndexTold = Annotated[Count, Consistent(lambda i, at: i < at.n_told)]
-#: The position of one of the candidates of a policy.
+#: The position of a candidate of the policy.
 Index = Annotated[Count, Consistent(lambda i, at: i < at.policy.n_introduced(at.state))]
 
 
@@ -35,14 +35,14 @@ def _fit_anisotropic(theta: list[float], at: Resumed) -> bool:
     return len(theta) == (at.setup.n_parameters if at.policy.anisotropic else 1)
 
 
-#: One length scale, or with `anisotropic` one for each parameter.
+#: One length scale, or one per parameter with `anisotropic`.
 LengthScales = Annotated[list[Positive], Consistent(_fit_anisotropic)]
-#: What stands where there is no estimate yet.
+#: The placeholder before the first estimate.
 NoEstimate = Annotated[list[Positive], lambda theta: not theta]
 
 
 class Credited(Predicted):
-    """The metadata of a policy that credits the query to one of its candidates."""
+    """Metadata of a policy that credits the query to one of its candidates."""
 
     candidate: Index
     width: float

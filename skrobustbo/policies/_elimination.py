@@ -1,7 +1,7 @@
-"""Eliminating implausible models, and weighing them (ExpectedUCB).
+"""Policies that eliminate implausible models, and ExpectedUCB, which weights them.
 
-The models are eliminated in a search for the best point (HE-GP-UCB), or for the one
-that is best when the worst perturbation comes (HE-StableOpt, StableOpt).
+They search for the best point (HE-GP-UCB) or for the best point under the worst
+perturbation (HE-StableOpt, StableOpt).
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class EliminationState(CandidateState):
     Attributes
     ----------
     queries : list of dict
-        All S together: of each query its `candidate`, its index in the history, and the
-        `mean` and `width` (beta times sigma) promised before it, objective units.
+        All S together: for each query its `candidate`, its index in the history, and
+        the `mean` and `width` (beta times sigma) before it, in units of the objective.
     implausible : bool
-        Whether the last survivor has failed the test, too.
+        Whether the last survivor failed the test too.
     """
 
     queries: list[QueryBound] = field(default_factory=list)
@@ -59,7 +59,7 @@ class EliminationState(CandidateState):
 
 
 def query_bound(query: int, metadata: Mapping[str, Any]) -> QueryBound:
-    """Return what metadata says that a model promised of a query."""
+    """Return the prediction of a model for a query, from its metadata."""
     return QueryBound(
         query=query,
         candidate=metadata["candidate"],
@@ -71,10 +71,10 @@ def query_bound(query: int, metadata: Mapping[str, Any]) -> QueryBound:
 def contradicted(
     queries: Sequence[QueryBound], values: Array, scale: float, xi: float
 ) -> bool:
-    """Return whether a model's errors add up to more than band and noise allow.
+    """Return whether a model's errors exceed what its bands and the noise allow.
 
-    The noise term `xi` is in the model's units, of which one is `scale` of the values.
-    Queries whose width is nan are left out: no unit was known when they were asked.
+    The noise term `xi` is in units of the model, one of which is `scale` of the values.
+    Queries with width nan are left out: their unit was unknown.
     """
     told = [
         q
@@ -89,24 +89,24 @@ def contradicted(
 
 @settings
 class Eliminating(CandidatePolicy):
-    """The test of elimination and its consequences.
+    """Base class of the policies that eliminate candidates.
 
     Parameters
     ----------
     delta : float, default=0.1
-        Probability that the guarantee may fail: half for the bands, half for the noise.
+        Probability that the guarantee fails: half for the bands, half for the noise.
     """
 
-    share: ClassVar[float] = 0.5  # the other half of delta is for the noise
+    share: ClassVar[float] = 0.5  # the noise gets the other half of delta
 
     def xi(self, n_sums: int, t: int) -> float:
-        """Return the noise term of the test for so many sums, for Gaussian noise."""
+        """Return the noise term of the test for `n_sums` sums, for Gaussian noise."""
         return RegretBalancer(self.noise, self.delta).xi(n_sums, t)
 
     def eliminate(
         self, state: Any, queries: Sequence[QueryBound], values: Array, n_sums: int
     ) -> None:
-        """Test the candidate of the last query, and remove it unless it is the last."""
+        """Test the candidate of the last query; remove it unless it is the last."""
         u = queries[-1]["candidate"]
         if u not in state.survivors or not math.isfinite(values[-1]):
             return
@@ -130,12 +130,12 @@ class Eliminating(CandidatePolicy):
 class HEGPUCB(Eliminating, name="he-gp-ucb"):
     """Hyperparameter elimination (Ziomek, Adachi, Osborne, Algorithm 1).
 
-    From "Beyond lengthscales". The candidate models may differ in anything: length
-    scale, period, additive decomposition or prior mean. The surviving model with the
-    highest upper bound chooses the query. Each query is also a test: a model is
-    eliminated if its errors add up to more than its band and the noise allow. Here
-    ``xi_t = 2 noise**2 ln(|U| pi**2 t**2 / (3 delta))``, where ``|U|`` counts all
-    candidates, including eliminated ones.
+    From "Beyond lengthscales". Candidate models may differ in anything: length scale,
+    period, additive decomposition or prior mean. The surviving model with the highest
+    upper bound chooses the query. Each query is also a test: a model is eliminated if
+    its errors add up to more than its band and the noise allow. Here ``xi_t = 2
+    noise**2 ln(|U| pi**2 t**2 / (3 delta))``, where ``|U|`` counts all candidates,
+    including eliminated ones.
 
     Pseudo-code (U: surviving models; S: queries of each)::
 
@@ -150,15 +150,14 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
         8          remove u_t from U, unless it is the last
 
     Line 3 has the beta of the paper's proof; the printed algorithm is one step behind.
-    Line 7 has the standard deviation before the query was told, which the theory
-    requires; the printed algorithm has the smaller one after it.
+    Line 7 has the standard deviation before the query was told, as the theory requires;
+    the printed algorithm has the smaller one after it.
 
     Set ``normalize_y=False`` with values on a unit scale, or give a fixed pair. By
-    default, values are standardised by those told so far. The standard deviation of a
-    few values may be too small, which can eliminate the right model. In a list of
-    additive decompositions, leave out the kernel of all parameters together. Its upper
-    bound is highest nearly everywhere, so it takes nearly every query and is never
-    contradicted.
+    default, values are standardised by those told so far. The standard deviation of few
+    values may be too small, which can eliminate the right model. Do not mix additive
+    decompositions with the kernel of all parameters together: its upper bound is
+    highest nearly everywhere, so it takes nearly every query and is never contradicted.
 
     Parameters
     ----------
@@ -167,14 +166,14 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
         Width of the band in standard deviations, or a schedule (with half of delta):
         "bayes-finite" and "bayes-continuous" for objectives drawn from a candidate,
         "self-normalised" for those within its norm bound; "igp", "a-gp" or "log". The
-        test relies on this value: with beta = 1, a true model fails the test at its
-        first query one time in three.
+        test depends on it: with beta = 1, a true model fails at its first query one
+        time in three.
     {inherited}
 
     Warns
     -----
     UserWarning
-        Once in a run, if the last candidate fails the test as well.
+        Once in a run, if the last candidate fails the test too.
 
     Examples
     --------
@@ -217,7 +216,7 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
         return x, metadata_of(models, posterior, x, candidate=u, width=width)
 
     def learn(self, state: EliminationState, metadata: Metadata, history: Told) -> None:
-        """Credit the query to its candidate, and test that one."""
+        """Credit the query to its candidate, and test the candidate."""
         state.t += 1  # line 2
         values = history.values  # line 4
         state.queries.append(query_bound(len(values) - 1, metadata))  # line 5, line 6
@@ -258,7 +257,7 @@ class ExpectedUCB(CandidatePolicy, name="expected-ucb"):
         """Return the maximiser of the expected bound."""
         bands = self.bands(state, models, pending)  # line 1
         posteriors = [posterior for posterior, _ in bands]
-        # The softmax subtracts the largest logarithm first: no density underflows.
+        # The softmax subtracts the largest logarithm first, so no density underflows.
         P = softmax([p.log_marginal_likelihood for p in posteriors])  # line 2
         bounds = [UCB(posterior, beta) for posterior, beta in bands]
         x, _ = argmax(WeightedSum(bounds, P))  # line 3
@@ -268,7 +267,7 @@ class ExpectedUCB(CandidatePolicy, name="expected-ucb"):
 def _mixture_note(
     models: Models, posteriors: Sequence[Posterior], P: Array, x: Array
 ) -> Metadata:
-    """Return metadata with the prediction of the mixture, named by its chief part."""
+    """Return metadata with the mixture's prediction, named by its largest part."""
     notes = [metadata_of(models, posterior, x) for posterior in posteriors]
     means = np.array([each["mean"] for each in notes])
     stds = np.array([each["std"] for each in notes])
@@ -278,7 +277,7 @@ def _mixture_note(
     return {**chief, "mean": mean, "std": std, "weights": P.tolist()}
 
 
-# The best point when the worst perturbation comes -------------------------------------
+# The best point under the worst perturbation -----------------------------------------
 
 
 Ball = Callable[[Array], Array]
@@ -295,10 +294,10 @@ class StableState(EliminationState):
     Attributes
     ----------
     adversarial : list of dict
-        All Shat together, as `queries` holds all S: what the most pessimistic models
-        promised.
+        All Shat together, like `queries` for S: predictions of the most pessimistic
+        models.
     centres : list of list of float
-        The points x_t around which has been asked.
+        The points x_t around which queries were made.
     """
 
     adversarial: list[QueryBound] = field(default_factory=list)
@@ -306,7 +305,7 @@ class StableState(EliminationState):
 
 
 class _Attacked(Credited):
-    """The metadata of a robust policy: the centre, and what the pessimist expects."""
+    """Metadata of a robust policy: the centre, and the pessimist's prediction."""
 
     centre: _Point
     adversary: Promise
@@ -314,13 +313,13 @@ class _Attacked(Credited):
 
 @settings
 class _Stable(Eliminating):
-    """The choice of a centre, of a perturbation, and of the answer.
+    """Base class of the adversarially robust policies.
 
     Parameters
     ----------
     eps : float or dict of str to float, default=0.05
-        Largest perturbation, or one for each parameter that is perturbed. Unordered
-        choices are never perturbed.
+        Largest perturbation, or one for each perturbed parameter. Unordered choices are
+        never perturbed.
     metric : {"max", "l2"}, default="max"
         "max": each parameter may move by `eps`. "l2": the Euclidean distance.
     units : {"cube", "user"}, default="cube"
@@ -336,9 +335,8 @@ class _Stable(Eliminating):
     units: Literal["cube", "user"] = "cube"
 
     def start(self, setup: Setup, models: Models) -> StableState:
-        """Return a state in which every candidate survives."""
         state: StableState = super().start(setup, models)  # line 1
-        self._ball(models)  # names that the space does not know are found here
+        self._ball(models)  # raises an error for names that the space does not know
         return state
 
     def _ball(self, models: Models) -> Ball:
@@ -351,7 +349,7 @@ class _Stable(Eliminating):
     def suggest(
         self, state: StableState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the worst perturbation of the point of best worst case."""
+        """Return the worst perturbation of the point with the best worst case."""
         bands, ball = self.bands(state, models, pending), self._ball(models)
         robust = UnionMax([WorstCase(UCB(p, beta), ball) for p, beta in bands])
         centre = self._centre(argmax, robust, ball)
@@ -372,7 +370,7 @@ class _Stable(Eliminating):
         return x, metadata
 
     def _centre(self, argmax: Argmax, robust: UnionMax, ball: Ball) -> Array:
-        """Return x_t: a centre may come again, as long as a query is left around it."""
+        """Return x_t; it may repeat as long as a query is left around it."""
         radii = self.eps.values() if isinstance(self.eps, Mapping) else [self.eps]
         x, _ = argmax(robust, inner=any(radii))  # line 3
         if not any(argmax.free(point) for point in ball(x[None, :])[0]):
@@ -401,14 +399,14 @@ class _Stable(Eliminating):
 
 
 def _measured(centres: list[list[float]], history: Told) -> list[list[float]]:
-    """Return the centres whose query has a value that was measured in full."""
+    """Return the centres whose query was measured in full."""
     values = history.values[history.chosen]
     pairs = zip(centres, values, strict=False)
     return [centre for centre, value in pairs if np.isfinite(value)]
 
 
 def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:
-    """Return the mean and width that a model promises, in objective units."""
+    """Return the mean and width predicted by a model, in units of the objective."""
     posterior, beta = band
     mean = float(posterior.predict(x[None, :])[0][0]) * models.scale + models.shift
     return {"mean": mean, "width": beta * posterior.told_deviation(x) * models.unit}
@@ -419,10 +417,10 @@ class HEStableOpt(_Stable, name="he-stableopt"):
     """Adversarially robust search with hyperparameter elimination (Algorithm 2).
 
     From "Beyond lengthscales" (Ziomek, Adachi, Osborne). It finds the point with the
-    best worst-case perturbation if the model is one of several. The surviving model
+    best worst-case perturbation if one of several models is right. The surviving model
     with the highest upper bound chooses the centre, the one with the lowest lower bound
-    the perturbation. Both are tested. `recommend` returns a centre. Here
-    ``xi_t = 2 noise**2 ln(2 |U| pi**2 t**2 / (3 delta))``.
+    the perturbation. Both are tested. `recommend` returns a centre. Here ``xi_t = 2
+    noise**2 ln(2 |U| pi**2 t**2 / (3 delta))``.
 
     Pseudo-code (U: surviving models; delta: feasible perturbations of x)::
 
@@ -440,9 +438,9 @@ class HEStableOpt(_Stable, name="he-stableopt"):
 
     The printed algorithm puts u_t back in line 9, uses the standard deviation after the
     query in lines 8 and 9, and has ``|U|`` instead of ``2 |U|`` in xi_t. Line 10 is not
-    in the paper. It is that of StableOpt, with the minimum over the survivors and all
-    the data. If the worst perturbation has been asked before (and `repeats` is False),
-    the worst remaining one is asked.
+    in the paper; it is the rule of StableOpt, with the minimum over the survivors and
+    all the data. If the worst perturbation has been asked before (and `repeats` is
+    False), the worst remaining one is asked.
 
     Parameters
     ----------
@@ -454,7 +452,7 @@ class HEStableOpt(_Stable, name="he-stableopt"):
     Warns
     -----
     UserWarning
-        Once in a run, if the last candidate fails a test as well.
+        Once in a run, if the last candidate fails a test too.
 
     Examples
     --------
@@ -502,9 +500,9 @@ class StableOpt(_Stable, name="stableopt"):
     ----------
     kernel : Kernel, default=None
         The model, used as it is. None: Matern-5/2 with the maximum likelihood length
-        scale of the initial design, fitted once and then kept.
+        scale of the initial design, fitted once.
     delta : float, default=0.1
-        Probability that the band of a schedule may fail.
+        Probability that the band of a schedule fails.
     {inherited}
 
     Examples

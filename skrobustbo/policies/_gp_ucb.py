@@ -1,4 +1,4 @@
-"""GP-UCB with a fixed model, an estimated one, or averaged over many; random search."""
+"""GP-UCB with a fixed, estimated or averaged model, and random search."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ class RandomPolicy(Policy, name="random"):
     def suggest(
         self, state: object, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return a random point."""
         return argmax.random(), {"label": "random"}
 
 
@@ -141,8 +140,8 @@ class IGPUCB(GPUCB, name="igp-ucb"):
         3      y_t = f(x_t) + noise; add (x_t, y_t) to the data
 
     The schedule comes from later papers and assumes a posterior regularised by
-    noise**2. It bounds the objective only for noise >= 1. ``beta="self-normalised"``
-    is a bound for any noise.
+    noise**2. It is a bound only for noise >= 1. ``beta="self-normalised"`` is a bound
+    for any noise.
 
     Parameters
     ----------
@@ -152,7 +151,7 @@ class IGPUCB(GPUCB, name="igp-ucb"):
     information_gain : {"posterior", "rate", "bound"}, default="posterior"
         How schedules compute the information gain I.
     delta : float, default=0.1
-        Probability that the band may fail.
+        Probability that the band fails.
     {inherited}
 
     Examples
@@ -166,13 +165,13 @@ class IGPUCB(GPUCB, name="igp-ucb"):
     beta: float | str = "igp"
 
 
-# Length scales estimated from the data after every observation -----------------------
+# Length scales estimated after every observation --------------------------------------
 
 
-#: By how much length scales are shortened at a time, where a query must be unsure.
+#: Step by which length scales shrink if a query must be uncertain.
 _SHORTER = 1.1
 
-#: The position of one of the models to choose from.
+#: The position of a model to choose from.
 _Choice = Annotated[
     Count,
     Consistent(lambda i, at: i < len(getattr(at.policy, "candidates", None) or ())),
@@ -188,7 +187,7 @@ class EstimateState(PolicyState):
     theta : list of float
         The latest estimate: one length scale, or one per parameter; empty at first.
     chosen : int or None
-        The latest choice, where there are candidates to choose from.
+        The latest choice, if there are candidates to choose from.
     """
 
     theta: NoEstimate | LengthScales = field(default_factory=list)
@@ -197,7 +196,7 @@ class EstimateState(PolicyState):
 
 @settings
 class _EstimatingUCB(UCBPolicy):
-    """GP-UCB on a point estimate of the length scales.
+    """GP-UCB with a point estimate of the length scales.
 
     Parameters
     ----------
@@ -207,7 +206,7 @@ class _EstimatingUCB(UCBPolicy):
 
     state_type: ClassVar[type] = EstimateState
 
-    #: The prior of each length scale where none is set.
+    #: The default prior of each length scale.
     default_prior: ClassVar[Prior] = FlatPrior()
 
     prior: Prior | None = field(default=None, init=False)
@@ -237,8 +236,8 @@ class _EstimatingUCB(UCBPolicy):
     def _estimate(
         self, state: EstimateState, models: Models
     ) -> tuple[Posterior, Metadata]:
-        """Return the model that is likeliest, and what metadata say of it."""
-        # Cold starts beside the warm one: the likelihood may have several peaks.
+        """Return the likeliest model and its metadata."""
+        # Cold starts as well as the warm one: the likelihood may have several peaks.
         starts: list[float | Array] = [*STARTS]
         if state.theta:
             starts.insert(0, np.asarray(state.theta))
@@ -260,9 +259,9 @@ class _EstimatingUCB(UCBPolicy):
 class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
     """GP-UCB with the maximum likelihood length scale, the usual practice.
 
-    This is the baseline of the papers. If the data so far look smooth, the likelihood
-    favours a long length scale, and the search stays where it is. With a finite set of
-    candidates, of any form, theta is the candidate with the highest likelihood.
+    The baseline of the papers. If the data so far look smooth, the likelihood favours a
+    long length scale, and the search gets stuck. With a finite set of candidates, theta
+    is the candidate with the highest likelihood.
 
     Pseudo-code::
 
@@ -303,7 +302,6 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
         return ("theta",) if self.candidates is None else ("chosen",)
 
     def alive(self, state: EstimateState) -> list[Survivor]:
-        """Return the latest estimate."""
         if state.chosen is None:
             return super().alive(state)
         return named([self._candidates()[state.chosen]])
@@ -314,12 +312,12 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
 
 @settings
 class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
-    """GP-UCB with the length scales of highest posterior.
+    """GP-UCB with MAP length scales.
 
     With `least_deviation`, it is the method of Wang and de Freitas (2014) in the form
-    that Berkenkamp, Schoellig and Krause (2019, section 5) use for comparison: length
-    scales are shortened until the model is uncertain about the query. The search then
-    never settles, and its regret grows for ever.
+    used for comparison by Berkenkamp, Schoellig and Krause (2019, section 5): length
+    scales shrink until the model is uncertain about the query. The search then never
+    settles, and its regret keeps growing.
 
     Pseudo-code::
 
@@ -336,7 +334,7 @@ class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     prior : GammaPrior or LogNormalPrior, default=None
         Prior of each length scale, in unit-cube coordinates; Gamma(3, 6) if None.
     least_deviation : float, default=None
-        kappa, in the units that the model sees; 0.1 in the paper. None: no line 5.
+        kappa, in units of the model; 0.1 in the paper. None: no line 5.
     {inherited}
 
     Examples
@@ -355,7 +353,7 @@ class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     least_deviation: Positive | None = None
 
 
-# Averaged over the posterior of the length scales: the fully Bayesian way -------------
+# Fully Bayesian: averaged over the posterior of the length scales --------------------
 
 
 @dataclass
@@ -365,15 +363,15 @@ class ChainState(PolicyState):
     Attributes
     ----------
     thetas : list of list of float
-        The latest draws, each of one length scale or one per parameter; the chain goes
-        on from the last one. Empty at first.
+        The latest draws, each with one length scale or one per parameter; the chain
+        continues from the last one. Empty at first.
     """
 
     thetas: list[LengthScales] = field(default_factory=list)
 
 
 class _Drawn(Predicted):
-    """The metadata of `MCMCGPUCB`: there is at least one draw."""
+    """Metadata of `MCMCGPUCB`, with at least one draw."""
 
     thetas: Annotated[list[LengthScales], len]
 
@@ -384,11 +382,11 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
 
     This is the fully Bayesian baseline of the papers (Ziomek, Adachi, Osborne 2024,
     section 5; Berkenkamp, Schoellig, Krause 2019, section 5). They use Hamiltonian
-    Monte Carlo. The posterior has few dimensions, and often several peaks and edges.
-    Therefore this class uses slice sampling of log theta (Neal 2003), which needs no
-    step size. The acquisition function is the mean over the samples (Snoek, Larochelle,
-    Adams 2012). With few data, the prior dominates. Like a likelihood estimate, this
-    policy may get stuck if the data so far look smooth.
+    Monte Carlo. This class uses slice sampling of log theta (Neal 2003), which needs no
+    step size: the posterior has few dimensions, and often several peaks and edges. The
+    acquisition function is the mean over the samples (Snoek, Larochelle, Adams 2012).
+    With few data, the prior dominates. Like a likelihood estimate, this policy may get
+    stuck if the data so far look smooth.
 
     Pseudo-code (m: draws)::
 
@@ -406,19 +404,19 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     ----------
     {kernel}
     acquisition : {"ucb", "ei"}, default="ucb"
-        What is averaged: the upper confidence bound, or the expected improvement as in
-        Snoek et al., with which Wang and de Freitas (2014) compare theirs in Figure 1.
+        What to average: the upper confidence bound, or the expected improvement as in
+        Snoek et al., used by Wang and de Freitas (2014) for comparison in Figure 1.
     prior : GammaPrior, LogNormalPrior or FlatPrior, default=None
         Prior of each length scale, in unit-cube coordinates, truncated to [0.005, 20];
         Gamma(3, 6) if None. `FlatPrior` is uniform in the logarithm.
     anisotropic : bool, default=False
         Whether to use one length scale per parameter instead of one for all.
     n_samples : int, default=8
-        Number of samples m. The time of a step is proportional to it.
+        Number of samples m. The time per step is proportional to it.
     burn_in : int, default=32
-        Number of sweeps of the chain before its very first sample.
+        Number of sweeps of the chain before its first sample.
     thin : int, default=2
-        Number of sweeps for each sample; a sweep updates every length scale once.
+        Number of sweeps per sample; a sweep updates every length scale once.
     {inherited}
 
     Raises
@@ -453,7 +451,6 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     thin: PositiveInt = 2
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         known = self.prior is None or hasattr(self.prior, "log_density_of_log")
         expected = "None or have a 'log_density_of_log', such as a GammaPrior"
@@ -463,7 +460,8 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
         self, state: ChainState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
         """Draw length scales, then return the maximiser of the mean of their bounds."""
-        # A batch is one stretch of the chain: the latest point asked has its end.
+        # A batch continues one chain, from the end stored with the latest pending
+        # point.
         before = pending[-1]["thetas"] if pending else state.thetas
         thetas = self._draws(before, models)  # line 2
         counts = Counter(tuple(theta) for theta in thetas)
@@ -507,14 +505,13 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
 
 
 def _middle(thetas: list[list[float]]) -> Array:
-    """Return the geometric mean of the draws."""
     return np.exp(np.log(thetas).mean(axis=0))
 
 
 def _prediction(
     models: Models, posteriors: Sequence[Posterior], weights: Array, x: Array
 ) -> dict[str, float]:
-    """Return the mixture's mean and deviation at one point, in objective units."""
+    """Return the mean and deviation of the mixture at a point, in objective units."""
     each = [posterior.predict(x[None, :]) for posterior in posteriors]
     mu, sigma = (np.array(values)[:, 0] for values in zip(*each, strict=True))
     mean = float(weights @ mu)

@@ -37,9 +37,9 @@ from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
 
 Growth = float | Callable[[int], float]
 
-#: Ratio of the bracket in which h is searched for.
+#: Ratio of the bracket in the search for h.
 _BRACKET = 1.5
-#: The precision of h.
+#: Precision of h.
 _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
 
 
@@ -47,7 +47,7 @@ def _fit_combine(theta: list[float], at: Resumed) -> bool:
     return at.policy.combine is not None and len(theta) == at.setup.n_parameters
 
 
-#: One length scale for each parameter, where they are used.
+#: One length scale per parameter, if they are used.
 _Scales = Annotated[list[Positive], Consistent(_fit_combine)]
 
 
@@ -60,11 +60,11 @@ class GrowingState(PolicyState):
     theta0 : float
         Length scale at the start.
     h : float
-        Growth of the function class so far, where it is matched to a reference.
+        Growth of the function class so far, if it is matched to a reference.
     width : float
-        Sum of 2 beta sigma over the queries told, objective units.
+        Sum of 2 beta sigma over the told queries, in units of the objective.
     estimate : list of float
-        The latest MAP length scales; empty at first, or where they are not used.
+        The latest MAP length scales; empty at first and if unused.
     """
 
     theta0: Positive
@@ -74,7 +74,7 @@ class GrowingState(PolicyState):
 
 
 class _Grown(Predicted):
-    """The metadata of `AGPUCB`."""
+    """Metadata of `AGPUCB`."""
 
     h: Positive
     width: Finite
@@ -84,11 +84,10 @@ class _Grown(Predicted):
 class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     """Adaptive GP-UCB (Berkenkamp, Schoellig, Krause 2019, Algorithm 1).
 
-    The length scale shrinks and the norm bound grows, so the function class finally
-    contains the objective, whatever it is at the start. The rate of growth is either
-    given, by g and b, or matched to a reference regret p. In the second case, the
-    regret estimate falls below p as the search converges, and the class grows until
-    they are equal again.
+    The length scale shrinks and the norm bound grows, so the function class eventually
+    contains the objective, wherever it starts. The rate of growth is either given, by g
+    and b, or matched to a reference regret p. When matched, the regret estimate falls
+    below p as the search converges, and the class grows until they are equal again.
 
     Pseudo-code (t: queries before this one; p, C1, lambda: see below)::
 
@@ -118,8 +117,8 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     If beta does not depend on the norm bound, lines 3 and 4 become g = h, b = 1.
 
     The initial design does not count in t, but its points count in I. Failed and
-    pending queries count in t and in the sum of line 11, because their widths were
-    known when they were asked.
+    pending queries count in t and in the sum of line 11, because their widths are known
+    when they are asked.
 
     Parameters
     ----------
@@ -137,28 +136,28 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     norm_growth : float or callable, default=0.0
         b, if `matching` is None, given like g.
     reference : float or callable, default=0.9
-        Reference regret p in the units that the model sees: a number a means t**a. A
-        callable is p itself, sublinear and nondecreasing.
+        Reference regret p in units of the model: a number a means t**a. A callable is p
+        itself, sublinear and nondecreasing.
     balance : float, default=0.1
         lambda: whether growth enlarges the norm bound (infinity) or shortens the length
         scale (0).
     ceiling : float, default=0.9
         h(t) is at most (t + 1)**ceiling. If the widths cannot reach the reference, as
-        with a small constant `beta`, nothing else limits it. The regret bound of
+        with a small constant `beta`, this is the only limit. The regret bound of
         Corollary 3 needs less than 1/3 with ``balance=0`` and an RBF kernel. The
         default is a practical choice.
     combine : {"min", "divide"} or None, default=None
-        How the MAP length scales, one per parameter, are used: line 12, line 13, or not
-        at all.
+        How to use the MAP length scales, one per parameter: line 12, line 13, or not at
+        all.
     prior : Prior, default=None
         Prior of the MAP length scales, in unit-cube coordinates; Gamma(3, 6) if None.
     candidates : list of Kernel or Candidate, default=None
         The only models, each a kernel with one length scale: line 14, as in "Beyond
-        lengthscales" (Ziomek, Adachi, Osborne, section 5), where g is t**0.9. They need
+        lengthscales" (Ziomek, Adachi, Osborne, section 5), where g is t**0.9. Needs
         ``matching=None`` and no `combine`.
     information_gain : {"posterior", "bound", "rate"}, default="posterior"
         How the schedule and line 9 compute the information gain. "rate" needs one
-        length scale for all parameters, so it cannot be used with `combine`.
+        length scale for all parameters, so it cannot be combined with `combine`.
     {inherited}
 
     Examples
@@ -186,7 +185,6 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     beta: float | str = "a-gp"
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         for name in ("growth", "norm_growth"):
             value = getattr(self, name)
@@ -225,25 +223,25 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         posterior = models[step.candidate(g, b)]
         beta = step.beta(posterior)
         x, _ = argmax(UCB(posterior, beta))  # line 7
-        # Without a unit, nothing is known to be lost.
+        # Without a unit, the loss is unknown.
         unit = 0.0 if math.isnan(models.unit) else models.unit
         width = step.width(posterior, beta, x) * unit
         kept = {"h": h, "width": width, "estimate": step.estimate}
         return x, metadata_of(models, posterior, x, **kept)
 
     def learn(self, state: GrowingState, metadata: Metadata, history: Told) -> None:
-        """Keep the growth, the width and the estimate of the query."""
+        """Keep the growth, width and estimate of the query."""
         super().learn(state, metadata, history)  # line 8
         state.h = max(state.h, metadata["h"])
         state.width += metadata["width"]
 
     def factors(self, h: float, d: int) -> tuple[float, float]:
-        """Return g and b of the growth h."""
+        """Return g and b for the growth h."""
         if not depends_on_norm(self.beta):
             return h, 1.0
         if math.isinf(self.balance):
             return 1.0, h
-        # The root of line 3, written so that it holds for lambda = 0 as well.
+        # The root of line 3, in a form that also holds for lambda = 0.
         total = 1 + self.balance
         root = math.sqrt(total**2 + 4 * self.balance * (h - 1))
         eps_g = 2 * (h - 1) / (total + root)  # line 3
@@ -256,7 +254,7 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
 
 
 class _Step:
-    """One query: what the regret estimates share."""
+    """Quantities of one query, shared by the regret estimates."""
 
     def __init__(
         self,
@@ -289,7 +287,7 @@ class _Step:
         return length_scale_candidate(kernel, columns, theta, norm_bound=norm)
 
     def nearest(self, g: float) -> Candidate:
-        """Return the candidate next to the likeliest one's length scale over g."""
+        """Return the candidate closest to the likeliest one's length scale over g."""
         given = candidate_models(self.policy.candidates, self.policy.base_kernel(), ())
         thetas = np.array([u.kernel.length_scale for u in given])
         fit = [self.models[u].log_marginal_likelihood for u in given]
@@ -297,7 +295,7 @@ class _Step:
         return given[int(np.argmin(np.abs(thetas - grown)))]  # line 14
 
     def theta(self, g: float) -> Array:
-        """Return the length scale, or one for each parameter."""
+        """Return the length scale, or one per parameter."""
         theta = np.array([self.theta0 / g])  # line 5
         if self.policy.combine == "min":
             theta = np.minimum(self.estimate, theta)  # line 12
@@ -306,7 +304,6 @@ class _Step:
         return theta
 
     def norm(self, g: float, b: float) -> float:
-        """Return the norm bound B."""
         return float(b * g**self.d * self.policy.norm_bound)  # line 6
 
     def beta(self, posterior: Posterior) -> float:
@@ -314,7 +311,7 @@ class _Step:
         return self.policy.beta_of(posterior, self.d, self.t + 1)
 
     def width(self, posterior: Posterior, beta: float, x: Array) -> float:
-        """Return what the band at x says the query may lose."""
+        """Return the regret that the band allows at x."""
         return 2 * beta * posterior.told_deviation(x)
 
     def matched(self, matching: str) -> float:
@@ -326,7 +323,7 @@ class _Step:
         return first_crossing(regret, target, self.h, ceiling, precision)  # line 2
 
     def regret_bound(self) -> Callable[[float], float]:
-        """Return the regret estimate (15), a function of h that increases."""
+        """Return the regret estimate (15), an increasing function of h."""
         policy = self.policy
         g_before, b_before = policy.factors(self.h, self.d)
         before = self.models[self.candidate(g_before, b_before)]
@@ -345,18 +342,18 @@ class _Step:
     def one_step(self, h: float) -> float:
         """Return the regret estimate (16) at h."""
         candidate = self.candidate(*self.policy.factors(h, self.d))
-        # A growth tried out is forgotten; the present one is likely to be kept.
+        # A trial growth is forgotten; the present one is probably kept.
         keep = h == self.h
         posterior = self.models[candidate] if keep else self.models.at(candidate)
         beta = self.beta(posterior)
         x, _ = self.argmax(UCB(posterior, beta), inner=True)
         width = self.width(posterior, beta, x)  # line 11
-        # Widths are kept in units of the objective.
+        # Widths are in units of the objective.
         return self.spent / self.models.scale + width  # line 11
 
 
 def _grown(growth: Growth, t: int) -> float:
-    """Return a growth function at t: 1 at zero."""
+    """Return a growth function at t, which is 1 at zero."""
     return float(growth(t) if callable(growth) else max(t, 1) ** growth)
 
 
@@ -369,8 +366,9 @@ def first_crossing(
 ) -> float:
     """Return the first h >= low at which the estimate reaches the target.
 
-    A geometric bracket, then bisection: the estimate need not be monotone. If it stays
-    below up to the ceiling, the ceiling is returned. `precision` is relative.
+    It uses a geometric bracket, then bisection, because the estimate need not be
+    monotone. If the estimate stays below the target, the ceiling is returned.
+    `precision` is relative.
     """
     if regret(low) >= target:
         return low

@@ -1,4 +1,4 @@
-"""What a policy is handed: the problem, the maximiser, the history, metadata."""
+"""The interface of policies: the problem, the maximiser, the history, metadata."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from skrobustbo.acquisition import Maximizer
 
 
 class Named(TypedDict):
-    """What every metadata has: the name of the model that chose the point."""
+    """Fields of all metadata: the name of the model that chose the point."""
 
     label: str
 
 
 class Predicted(Named):
-    """The metadata of a policy that predicts the value, in objective units."""
+    """Metadata of a policy that predicts the value, in units of the objective."""
 
     mean: float
     std: float
 
 
 Metadata = dict[str, Any]
-#: The metadata of the points asked but not yet told.
+#: Metadata of the pending points.
 Pending = Sequence[Metadata]
-#: What maximises acquisition functions for a policy.
+#: The maximiser of acquisition functions.
 Argmax = Maximizer
-#: What `suggest` returns: an encoded point, and its metadata.
+#: What `suggest` returns: an encoded point and its metadata.
 Proposal = tuple[Array, Metadata]
 
 
@@ -39,16 +39,16 @@ class Told(Protocol):
 
     @property
     def values(self) -> Array:
-        """Raw values of the told points, nan where the evaluation failed."""
+        """Raw values of the told points, nan for failures."""
 
     @property
     def chosen(self) -> Indices:
-        """Which of the told points the policy has chosen, in the order told."""
+        """Mask of the told points that the policy chose, in the order told."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Facts about the problem that a policy receives once.
+    """Facts about the problem that a policy receives at the start.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Setup:
     horizon : int or None
         Total number of planned evaluations, if known.
     n_points : int or None
-        Number of feasible points, None if there are infinitely many.
+        Number of feasible points, None for infinitely many.
     n_columns : int or None
         Number of columns of an encoded point, if known.
     """

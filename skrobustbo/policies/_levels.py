@@ -1,4 +1,4 @@
-"""The levels of the default policy, and the point that each of them proposes."""
+"""The levels of the default policy, and the points that they propose."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: The levels, in the order of their weights.
 MODEL, SHORTER, CLIMB, FILL = range(4)
-#: Number of planned evaluations without a horizon, or the number so far if larger.
+#: Planned evaluations without a horizon, or the number so far if larger.
 _DEFAULT_HORIZON = 50
 #: Filling is worthwhile only if it finds cubes of this side.
 _SIDE = 0.4
@@ -28,7 +28,7 @@ _SIDE = 0.4
 
 @dataclass(frozen=True)
 class Spacing:
-    """The resolution that N evaluations have in d parameters.
+    """The resolution of N evaluations in d parameters.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Spacing:
 
     @classmethod
     def of(cls, d: int, horizon: int | None, n: int) -> Spacing:
-        """Return the scale after `n` evaluations; without a horizon N is 50 or n."""
+        """Return the scale after `n` evaluations; without a horizon, N is 50 or n."""
         return cls(d, horizon or max(n, _DEFAULT_HORIZON))
 
     @property
@@ -59,7 +59,7 @@ class Spacing:
     def divisor(self, theta: list[float]) -> float:
         """Return the divisor of the estimate that gives the shorter length scales.
 
-        The longest of them is the mean distance of the planned points.
+        The longest of them equals the mean distance of the planned points.
         """
         return max(1.0, max(theta) / self.spacing)
 
@@ -71,8 +71,8 @@ class Step:
     Parameters
     ----------
     models, argmax
-        The arguments of the policy's `suggest`, the models with the targets that the
-        estimate was fitted to.
+        The arguments of the policy's `suggest`, with the targets that the estimate was
+        fitted to.
     policy : MapPolicy
         Makes the models of the estimate.
     fit : Estimate
@@ -114,7 +114,7 @@ class Step:
         return top and top.climb(self.models, self.argmax, self.policy.base_kernel())
 
     def by_filling(self) -> Query:
-        """Return the point that is farthest from all others and the border."""
+        """Return the next point of a climb, None if no point stands out."""
         believing = self.policy.noiseless(self.models, self.fit)
         named = replace(believing, label="fill")
         return Query(self.argmax.farthest(), named, gain=0.0, free=True)
@@ -127,11 +127,10 @@ class Step:
 def of_space(
     policy: MapPolicy, models: Models, fit: Estimate, scale: Spacing
 ) -> list[Candidate]:
-    """Return the models of the levels that look at the whole space."""
+    """Return the models of the levels that search the whole space."""
     divisors = sorted({1.0, 1.0 if scale.fills else scale.divisor(fit["theta"])})
     return [policy.model(models, fit, each) for each in divisors]
 
 
 def of_climb(policy: MapPolicy, models: Models, scale: Spacing) -> Candidate:
-    """Return the model of a climb."""
     return model_of_box(policy.base_kernel(), models, radius_of_box(scale.spacing))

@@ -1,4 +1,4 @@
-"""MAP estimates of the length scales, when to repeat them, and their models."""
+"""MAP estimates of the length scales, their schedule and their models."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from skrobustbo.policies._robust_state import (
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 
-#: Nats of log posterior by which noise of half the spread of the values, or more, must
-#: be ahead of `noise` to take its place.
+#: Noise of at least half the spread of the values replaces `noise` only if its log
+#: posterior is this many nats higher.
 _NOISE_MARGIN = 8.0
-#: The regret bound holds down to length scales of the estimate divided by this.
+#: The regret bound holds down to the estimated length scales divided by this.
 _REGRET_DIVISOR = 2.0
 
 
-#: Up to the sum of these values, an estimate is repeated at every step. With more, it
-#: changes less and costs more: the values above the first number have to grow by a
-#: share that is one by the second number. There are two estimates, which take turns.
+#: With at most as many values as the sum of these, an estimate is repeated at every
+#: step. Beyond, it changes less and costs more: the values above the first number must
+#: grow by a share that is one at the second number. Two estimates take turns.
 _FREE, _SPACING = 25, 8
 
 
@@ -46,8 +46,8 @@ def is_due(fit: Estimate, n: int) -> bool:
 def default_prior(d: int) -> LogNormalPrior:
     """Return the default prior of each of `d` length scales.
 
-    The distribution of a single length scale does not depend on d. But with more of
-    them, the values say less about each, and more about what they have in common. So
+    The distribution of a single length scale does not depend on d. With more length
+    scales, the values tell less about each and more about what they have in common. So
     for d > 5, only 5 / d of the spread is independent.
     """
     own = min(1.0, 5 / d)
@@ -61,7 +61,7 @@ class MapPolicy(UCBPolicy):
     Parameters
     ----------
     prior : LogNormalPrior or GammaPrior, default=None
-        Prior of each length scale. None: log-normal with median 0.7 and sigma 1.5. Of
+        Prior of each length scale. None: log-normal with median 0.7 and sigma 1.5. For
         d > 5 length scales, sigma is 7.5 / d, and the rest of the spread is `common`.
     """
 
@@ -124,13 +124,13 @@ class MapPolicy(UCBPolicy):
         return compress(*super().targets(values))
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
-        """Return the values as the model sees them, winsorized."""
+        """Return the winsorized values that the model sees, their shift and scale."""
         return super().targets(winsorized(values))
 
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
         """Return the raw values, with those far below the others raised to a limit.
 
-        Differences among bad values do not help the search, but they do help to read a
+        Differences among bad values do not help the search, but they help to read a
         plot.
         """
         return super().targets(fenced(values))

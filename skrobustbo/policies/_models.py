@@ -1,4 +1,4 @@
-"""Models by their length scales: labels, estimates, and what they predict."""
+"""Models defined by length scales: labels, estimates and predictions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies._interface import Array, Metadata, Setup
 from skrobustbo.surrogate import Candidate, FlatPrior, LogNormalPrior, Models, Posterior
 
-#: Length scales, in unit-cube coordinates, that likelihood fits may return.
+#: Range of length scales in likelihood fits, in unit-cube coordinates.
 LENGTH_SCALE_BOUNDS = (0.005, 20.0)
-#: Length scales from which fits and chains begin.
+#: Length scales from which fits and chains start.
 STARTS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 def theta_label(theta: Any) -> str:
-    """Return the label of a model of one or several length scales."""
+    """Return the label of a model with one or several length scales."""
     values = np.atleast_1d(np.asarray(theta, dtype=float))
     text = ",".join(f"{value:.3g}" for value in values)
     return f"theta={text}" if len(values) == 1 else f"theta=({text})"
@@ -30,14 +30,14 @@ def theta_label(theta: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LengthScaleCandidate(Candidate):
-    """A model that is told from others by its length scales.
+    """A model identified by its length scales.
 
     Parameters
     ----------
     length_scales : tuple of float
-        One for all parameters or one for each, in unit-cube coordinates.
+        One for all parameters or one per parameter, in unit-cube coordinates.
     divisor : float, default=None
-        What divides the estimate in them; None where they are none of an estimate.
+        The divisor of an estimate that gives them; None if they are not estimated.
     """
 
     length_scales: tuple[float, ...] = ()
@@ -49,8 +49,8 @@ def length_scale_candidate(
 ) -> Candidate:
     """Return the model with the length scales of `kernel` multiplied by `columns`.
 
-    `theta` are the length scales by parameter, where `columns`, one for all columns or
-    one for each, are not. `others` are fields of the candidate.
+    `theta` holds one length scale per parameter, while `columns` holds one for all
+    columns or one per column. `others` are fields of the candidate.
     """
     theta = np.ravel(columns if theta is None else theta)
     fields = {"label": theta_label(theta), **others}
@@ -61,25 +61,25 @@ def length_scale_candidate(
 
 
 def estimated_model(policy: Any, models: Models, theta: Any) -> Candidate:
-    """Return the model of an estimate: one length scale, or one for each parameter."""
+    """Return the model of an estimate, with one length scale or one per parameter."""
     columns = models.spread(np.asarray(theta)) if policy.anisotropic else theta[0]
     return length_scale_candidate(policy.base_kernel(), columns, theta)
 
 
 def named(candidates: Iterable[Candidate]) -> list[Survivor]:
-    """Return the names of candidates, and their length scales."""
+    """Return the names and length scales of candidates."""
     return [
         Survivor(label=u.label, length_scales=length_scales_of(u)) for u in candidates
     ]
 
 
 def estimated(theta: list[float]) -> list[Survivor]:
-    """Return the name of the model of an estimate, nothing where there is none yet."""
+    """Return the name of an estimated model; empty before the first estimate."""
     return [Survivor(label=theta_label(theta), length_scales=theta)] if theta else []
 
 
 def length_scales_of(candidate: Candidate) -> list[float] | None:
-    """Return the length scales that tell a model from others, None without any."""
+    """Return the length scales that identify a model, None without any."""
     if isinstance(candidate, LengthScaleCandidate):
         return list(candidate.length_scales)
     return None
@@ -88,7 +88,7 @@ def length_scales_of(candidate: Candidate) -> list[float] | None:
 def metadata_of(
     models: Models, posterior: Posterior, x: Array, **extra: Any
 ) -> Metadata:
-    """Return metadata with the name and the prediction of the model that chose `x`."""
+    """Return metadata with the name and prediction of the model that chose `x`."""
     mu, sigma = posterior.predict(x[None, :])
     return {
         "label": posterior.candidate.label,
@@ -101,7 +101,7 @@ def metadata_of(
 
 
 def is_usable(model: Candidate) -> bool:
-    """Return whether a model's length scales and norm bound are within reason."""
+    """Return whether the length scales and norm bound of a model are reasonable."""
     scales = np.ravel(getattr(model.kernel, "length_scale", 1.0)).tolist()
     return all(has_form(value, Positive) for value in (*scales, model.norm_bound))
 
@@ -109,9 +109,9 @@ def is_usable(model: Candidate) -> bool:
 def initial_length_scale(kernel: Kernel, setup: Setup, models: Models) -> float:
     """Return the maximum likelihood length scale on the initial design.
 
-    A few almost collinear points would make it absurdly long, so it is bounded by the
-    diameter of the space. A few points far apart say nothing of the short ones: of
-    those that are as likely the longest is taken.
+    It is at most the diameter of the space, because a few almost collinear points would
+    make it absurdly long. A few points far apart cannot distinguish short length
+    scales, so the longest of equally likely ones is returned.
     """
     low, high = LENGTH_SCALE_BOUNDS[0], setup.diameter
     starts = [high * 2.0**-i for i in range(7)]
@@ -125,7 +125,7 @@ def map_length_scales(
     start: Sequence[float] | None = None,
     prior: Any = None,
 ) -> Array:
-    """Return the MAP length scale of each parameter, under a wide log-normal prior."""
+    """Return MAP length scales, one per parameter, under a wide log-normal prior."""
     prior = LogNormalPrior() if prior is None else prior
     starts = [0.5 if start is None else np.asarray(start)]
     return models.fit(kernel, prior, LENGTH_SCALE_BOUNDS, starts, per_parameter=True)

@@ -1,4 +1,4 @@
-"""The settings of the papers' experiments, where they are not a policy's defaults."""
+"""Settings of the papers' experiments that differ from the defaults."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 from sklearn.gaussian_process.kernels import RBF
 
-#: Values are raw, and a point may be asked again: nothing forbids it in the theorems.
+#: Values are raw, and points may be asked again, as the theorems allow.
 _RAW = {"normalize_y": False, "repeats": True}
 _ELIMINATION = {"beta": "igp", **_RAW}
-#: Policies for objectives that change may repeat points by default.
+#: Policies for changing objectives may repeat points by default.
 _CHANGING = {"normalize_y": False}
 _BUDGETED = {"beta": "igp", **_CHANGING}
 
-#: By paper and class. What belongs to a problem, such as the noise or the length scale
-#: of a known kernel, is not here.
+#: By paper and class, without properties of a problem such as the noise or the length
+#: scale of a known kernel.
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     "Ziomek, Adachi, Osborne 2024: BO with unknown hyperparameters": {
         "LBGPUCB": {"delta": 0.01, "repeats": True},

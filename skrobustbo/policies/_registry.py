@@ -34,12 +34,12 @@ def available() -> dict[str, type[Policy]]:
 
 
 def make_policy(policy: str | Policy, **settings: Any) -> Policy:
-    """Return a policy by its name, or a copy of a policy with settings changed.
+    """Return a policy by name, or a copy of a policy with changed settings.
 
     Parameters
     ----------
     policy : str or Policy
-        A name from `available` (``_`` and ``-`` are the same), or a policy object.
+        A name from `available` (``_`` and ``-`` are equivalent), or a policy object.
     **settings
         Settings of the policy.
 
@@ -51,7 +51,7 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
     Raises
     ------
     ValueError
-        If the name is unknown; the message lists the known ones.
+        If the name is unknown; the message lists the known names.
 
     Examples
     --------
@@ -78,8 +78,8 @@ def policy_to_dict(policy: Policy) -> dict[str, Any]:
     Raises
     ------
     TypeError
-        If the policy is not one of `available` or a setting is an object, such as a
-        callable, that JSON cannot hold.
+        If the policy is not in `available`, or a setting is an object that JSON cannot
+        store, such as a callable.
     """
     names = [name for name, cls in NAMED.items() if cls is type(policy)]
     if not names:

@@ -39,10 +39,11 @@ class RobustUCB(MapPolicy, name="robust"):
 
     A likelihood estimate of the length scales is good on average, but fails badly if
     the data so far look smooth: the model is then certain about regions it has not
-    seen. It is therefore only one of several levels. They take turns as long as they
+    seen. Therefore it is only one of several levels, which take turns as long as they
     expect a sufficient gain. The last level uses no model: it fills the space.
 
-    Pseudo-code (N: evaluations to expect, d: parameters, w: the levels' weights)::
+    Pseudo-code (N: expected number of evaluations, d: parameters, w: weights of the
+    levels)::
 
         1  for t = 1, 2, ...
         2      if t is odd: z = y; else z = -log(g + q), where g are the gaps of y to
@@ -59,39 +60,45 @@ class RobustUCB(MapPolicy, name="robust"):
                    at step t + 1, unless y_t is such a gain
        11      y_t = f(x_t) + noise; n_i = n_i + 1
 
-    In line 2, the values take turns with *compressed* ones. Values may spread over
-    decades. A model of them as they are knows the best region as the bottom of a valley
-    whose walls are far higher, and is exact if the valley is smooth. A model of
-    compressed values sees differences near the best value as well as far from it.
-    Neither is always the better one. Line 4 checks whether half of N random points
-    place one in a cube of side 0.4. If not, the space cannot be filled. Line 5 is the
-    balancing rule of `LBGPUCB` with suspected regrets n / w_i. If no level expects
-    enough, the last one gets the turn. In line 7, D = max(theta) / N**(-1/d): N points
-    can resolve their mean distance. Line 8 climbs from points that are higher than the
-    other points predict, within a box around them (see "Why a tuner gets stuck" in the
-    guide). It needs no minimal gain, except around the best point. Line 9 is always
-    accepted, so that a share of the points covers the space whatever the models
-    predict. In the last `endgame` sqrt(N) evaluations, only lines 6 and 8 take turns,
-    line 8 around the best point only: there is no time left to explore. In the 2 d
-    evaluations before them, line 5 puts i = 3 last: a climb from a new point would not
-    end in time. Values far below the median are winsorized before a model sees them
-    uncompressed. Otherwise, one diverged fit would flatten all other differences.
+    Line 2: models of the values and of *compressed* values take turns. If values spread
+    over decades, a model of the values sees the best region as the bottom of a valley
+    with far higher walls, and is exact if the valley is smooth. A model of compressed
+    values sees differences near the best value as well as far from it. Neither is
+    always better.
+
+    Line 4 checks whether half of N random points place one in a cube of side 0.4. If
+    not, the space cannot be filled. Line 5 is the balancing rule of `LBGPUCB` with
+    suspected regrets n / w_i. If no level expects enough, the last one gets the turn.
+
+    Line 7: D = max(theta) / N**(-1/d), because N points can resolve their mean
+    distance. Line 8 climbs from points that are higher than the others predict, within
+    a box around them (see "Why a tuner gets stuck" in the guide). It needs no minimal
+    gain, except around the best point. Line 9 is always accepted, so that a share of
+    the points covers the space whatever the models predict.
+
+    In the last `endgame` sqrt(N) evaluations, only lines 6 and 8 take turns, with line
+    8 around the best point only: there is no time left to explore. In the 2 d
+    evaluations before, line 5 puts i = 3 last, because a climb from a new point would
+    not finish in time.
+
+    Values far below the median are winsorized before a model sees them uncompressed.
+    Otherwise, one diverged fit would flatten all other differences.
 
     Parameters
     ----------
     {kernel}
     weights : sequence of float, default=(1, 0.5, 0.05, 0.1)
-        Shares of the levels: the model, shorter length scales, climbs, and filling. The
-        second level replaces the last two if there are too many parameters to fill the
-        space.
+        Shares of the levels: the model, shorter length scales, climbs, and filling.
+        With too many parameters to fill the space, the second level replaces the last
+        two.
     min_improvement : float, default=0.003
-        Smallest expected improvement, in standard deviations of the values or of the
-        compressed values, for which a level takes its turn. Otherwise it passes the
-        turn on. With 0, it never does. Where noise dominates, the standard error of a
-        mean of all values takes its place if that is larger.
+        Smallest expected improvement for which a level takes its turn, in standard
+        deviations of the values or compressed values. With 0, a level never passes.
+        Where noise dominates, the standard error of a mean of all values is used if it
+        is larger.
     endgame : float, default=1
         Number of evaluations at the end of the horizon N that refine the best region
-        found, in units of sqrt(N): a small budget needs a larger share of them.
+        found, in units of sqrt(N), because a small budget needs a larger share of them.
     {inherited}
 
     Examples
@@ -109,14 +116,13 @@ class RobustUCB(MapPolicy, name="robust"):
     endgame: float = 1.0
 
     def start(self, setup: Setup, models: Models) -> RobustState:
-        """Return a state without queries."""
         self.check()
         return RobustState(setup.n_parameters)
 
     def suggest(
         self, state: RobustState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the query of the first level that expects to gain enough."""
+        """Return the query of the first level that expects enough gain."""
         n = models.n + len(pending) + models.n_elsewhere  # line 1
         d, t = state.n_parameters, sum(state.taken(pending)) + 1
         compressed = (models.n + len(pending)) % 2 == 1  # line 2
@@ -138,7 +144,7 @@ class RobustUCB(MapPolicy, name="robust"):
                 if query.free or query.gain >= least:
                     break  # line 10
         passed = order[: order.index(chosen)]
-        # What is said of the point is in the units of the objective.
+        # Predictions of the point are in units of the objective.
         metadata = metadata_of(models, models[query.candidate], query.x)
         turn = {"level": chosen, "passed": passed, "compressed": compressed, "fit": fit}
         return query.x, {**metadata, **turn}
@@ -157,10 +163,10 @@ class RobustUCB(MapPolicy, name="robust"):
         return sorted(levels, key=lambda i: (late and i == FILL, (taken[i] + 1) / w[i]))
 
     def _least_gain(self, fit: Estimate, n: int) -> float:
-        """Return the gain that a level has to expect after `n` evaluations.
+        """Return the gain that a level must expect after `n` evaluations.
 
         Where noise dominates, it is at least the standard error of a mean of all
-        values: a smaller one would not be seen.
+        values: a smaller gain could not be seen.
         """
         return max(self.min_improvement, math.sqrt((fit["noise"] or 0.0) / n))
 
@@ -171,7 +177,7 @@ class RobustUCB(MapPolicy, name="robust"):
         return 0 < horizon - n <= self.endgame * math.sqrt(horizon) + ahead
 
     def learn(self, state: RobustState, metadata: Metadata, history: Told) -> None:
-        """Count the query, store the estimate, and say which levels rest."""
+        """Count the query, store the estimate, and note which levels rest."""
         state.counts[metadata["level"]] += 1  # line 11
         compressed = metadata["compressed"]
         state.fits[compressed] = state.latest([metadata], compressed)
@@ -188,10 +194,10 @@ class RobustUCB(MapPolicy, name="robust"):
         return [models[each] for each in (*of_space(self, models, fit, scale), climb)]
 
     def spanning(self, state: RobustState, models: Models) -> list[Candidate]:
-        """Return the models of the levels that look at the whole space.
+        """Return the models of the levels that search the whole space.
 
         The length scales of a climb are as short as the distance of the planned points:
-        with them, there would be a gain to expect wherever no point is.
+        with them, a gain would be expected far from every point.
         """
         fit = self.estimate(state.fits[False], models)
         scale = Spacing.of(state.n_parameters, models.horizon, models.n)
@@ -200,7 +206,6 @@ class RobustUCB(MapPolicy, name="robust"):
     def consistent(
         self, state: RobustState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
-        """Return whether a state fits the problem and the four levels."""
         d, n_levels = setup.n_parameters, len(self.weights)
         return (
             super().consistent(state, pending, setup, n_told)
@@ -214,7 +219,6 @@ class RobustUCB(MapPolicy, name="robust"):
         )
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
         super().check()
         known = len(self.weights) == 4 and all(0 < w < math.inf for w in self.weights)
         require(known, self, "weights", "four positive numbers")

@@ -1,4 +1,4 @@
-"""The default policy's run-time state, and how it winsorizes bad values."""
+"""Run-time state of the default policy, and transformations of its values."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import rounding
 from skrobustbo.policies._interface import Array, Pending, Predicted
 
-#: Values farther below the median than this, in units of how far the best one is above
-#: it, are raised before a model sees them.
+#: A model sees values raised to at least this far below the median, in units of the
+#: best value's distance above the median.
 _WINSORIZED = 3.0
-#: Values farther below the lower quartile than this, in interquartile ranges, are
-#: raised even for predictions: they show that a fit diverged, but not by how much.
+#: Even predictions see values raised to at least this many interquartile ranges below
+#: the lower quartile: lower ones show that a fit diverged, but not by how much.
 _FENCE = 10.0
-#: The share of the values whose gaps to the best one are below the unit of gaps.
+#: Share of the values with a gap to the best one below the unit of gaps.
 _UNIT = 0.25
 
 
 class Estimate(TypedDict):
-    """Length scales, the noise if it dominates, and how many values were fitted."""
+    """Length scales, the noise if it dominates, and the number of fitted values."""
 
     theta: list[Positive]
     noise: Positive | None
@@ -46,9 +46,9 @@ class RobustState:
     counts : list of int
         Number of told evaluations of each level.
     fits : list of Estimate
-        The latest estimates, from the values as they are, and from compressed ones.
+        The latest estimates: from the values, and from compressed values.
     passed : list of int
-        The levels that rest, because they have just passed their turn.
+        The levels that rest because they have just passed their turn.
     """
 
     n_parameters: Count
@@ -57,13 +57,13 @@ class RobustState:
     passed: list[Count] = field(default_factory=list)
 
     def latest(self, pending: Pending, compressed: bool) -> Estimate:
-        """Return the estimate from the most values, pending queries included."""
+        """Return the estimate from the most values, including pending queries."""
         waiting = (each for each in pending if each["compressed"] == compressed)
         fits: list[Estimate] = [each["fit"] for each in waiting]
         return max([self.fits[compressed], *fits], key=itemgetter("n_fitted"))
 
     def taken(self, pending: Pending) -> list[int]:
-        """Return the number of evaluations of each level, pending ones included."""
+        """Return the number of evaluations of each level, including pending ones."""
         counts = list(self.counts)
         for metadata in pending:
             counts[metadata["level"]] += 1
@@ -71,7 +71,7 @@ class RobustState:
 
 
 class LevelMetadata(Predicted):
-    """The metadata of `RobustUCB`."""
+    """Metadata of `RobustUCB`."""
 
     level: Count
     passed: list[Count]
@@ -80,7 +80,7 @@ class LevelMetadata(Predicted):
 
 
 def winsorized(values: Array) -> Array:
-    """Return values with the floor median - 3 (best - median)."""
+    """Return the values, raised to at least median - 3 (best - median)."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return values
@@ -98,15 +98,14 @@ def fenced(values: Array) -> Array:
 
 
 def compress(z: Array, shift: float, scale: float) -> tuple[Array, Array]:
-    """Return values with differences that shrink away from the best, and the slopes.
+    """Return values whose differences shrink away from the best, and their slopes.
 
-    They are standardised values of -log(gap + unit), where the gap is that to the best
-    value, and the unit is a quantile of all gaps. Far from the best, they thus tell by
-    which factor one gap is larger than another. The values are z * scale + shift, and
-    the slopes are by these.
+    They are standardised values of -log(gap + unit), where gap is the distance to the
+    best value and unit a quantile of all gaps. Far from the best, they show the ratio
+    of gaps. The values are z * scale + shift, and the slopes are with respect to these.
     """
     gaps = z.max() - z
-    # Smaller ones are due to rounding.
+    # Smaller gaps are rounding errors.
     least = rounding(abs(shift) + scale * float(np.abs(z).max())) / scale
     if not (gaps > least).any():
         return z, np.full(len(z), 1 / scale)
@@ -120,9 +119,9 @@ def middle_and_best(ordered: Sequence[float]) -> tuple[float, float]:
     """Return the median and the largest of sorted values.
 
     If at least half of the values equal the largest one, a floor at their median would
-    make all values equal. In this case, it is the upper median of the others.
+    make all values equal. Then the result is the upper median of the others.
     """
-    # np.median would take longer than everything else that is done to the values.
+    # np.median would take longer than everything else done to the values.
     n, best = len(ordered), ordered[-1]
     middle = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
     same = best - rounding(max(abs(best), abs(middle)))

@@ -1,4 +1,4 @@
-"""How a policy's settings are declared, documented and checked."""
+"""Declaration, documentation and validation of a policy's settings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ PositiveInt = int
 Power = float
 Share = float
 
-#: Beyond, squares and products no longer fit into floats.
+#: Larger numbers have squares and products that overflow.
 _LARGEST = 1e100
-#: Powers of t that stay within floats, whatever the horizon.
+#: Powers of t that do not overflow for any horizon.
 _STEEPEST = 20
 
 
@@ -54,7 +54,7 @@ def _lists(value: Any, holds: Callable[[Any], bool]) -> bool:
     return several and getattr(value, "ndim", 1) == 1 and all(map(holds, value))
 
 
-#: A test of a value, and what a message calls those that pass.
+#: A test of a value, and the name of valid values in a message.
 Kind = tuple[Callable[[Any], bool], str]
 #: The kind of each annotation.
 _KINDS: dict[str, Kind] = {
@@ -101,7 +101,7 @@ _OR = re.compile(r" \| (?![^\[]*\])")
 
 
 def _kinds(annotation: str) -> list[Kind | None]:
-    """Return the kinds that an annotation allows, None for one not in the table."""
+    """Return the kinds that an annotation allows, None for unknown ones."""
     kinds: list[Kind | None] = []
     for part in _OR.split(annotation):
         head, _, rest = part.partition("[")
@@ -117,9 +117,9 @@ def _name(name: Any) -> Kind:
 
 
 def check_kinds(policy: Any) -> None:
-    """Raise a ValueError that names a setting whose value is of none of its kinds.
+    """Raise a ValueError that names a setting with a value of the wrong kind.
 
-    Annotations of kinds that are not in the table are left to the policy's own checks.
+    Annotations missing from the table are left to the policy's own checks.
     """
     for setting in fields(policy):
         kinds = _kinds(str(setting.type))
@@ -135,7 +135,7 @@ def check_kinds(policy: Any) -> None:
 
 Class = TypeVar("Class")
 
-#: The entries of a section of a docstring: "name : type" and the lines indented below.
+#: Entries of a docstring section: "name : type" and the indented lines below.
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*(?:\n(?:    .*)?)*", flags=re.MULTILINE)
 _SECTION = re.compile(r"^Parameters\n-+\n(?:(?!\n\n\S.*\n-+\n)[\s\S])*", re.MULTILINE)
 _PLACE = re.compile(r"^\{(\w+)\}$", flags=re.MULTILINE)
@@ -145,16 +145,15 @@ _PLACE = re.compile(r"^\{(\w+)\}$", flags=re.MULTILINE)
 def settings(cls: type[Class]) -> type[Class]:
     """Make the constructor of a policy from its annotated attributes.
 
-    An annotation says which values are allowed, as `check_kinds` reads it. Settings are
-    inherited. A subclass that redeclares one changes its default; with
-    ``field(kw_only=False)`` it may be given by position; with ``field(init=False)`` it
-    is a constant and no setting any more. What belongs to the class and never was a
-    setting is a ``ClassVar``. Nothing but the attributes is generated: representation,
-    copies and equality are those of scikit-learn's estimators.
+    `check_kinds` reads the annotations to validate values. Settings are inherited. A
+    subclass may redeclare one to change its default, to allow it by position with
+    ``field(kw_only=False)``, or to make it a constant with ``field(init=False)``. Class
+    attributes that are not settings are ``ClassVar``. Only the attributes are
+    generated: representation, copies and equality come from scikit-learn's estimators.
 
-    A setting's documentation stands where it is declared. In the docstring of a
-    subclass a line ``{name}`` under "Parameters" stands for the entry of that setting,
-    and a line ``{inherited}`` for all that have none of their own there.
+    A setting is documented where it is declared. Under "Parameters" in the docstring of
+    a subclass, a line ``{name}`` stands for the entry of that setting, and a line
+    ``{inherited}`` for all others.
     """
     doc = cls.__doc__
     made = dataclass(kw_only=True, repr=False, eq=False, match_args=False)(cls)
@@ -163,7 +162,7 @@ def settings(cls: type[Class]) -> type[Class]:
 
 
 def _filled(cls: type, doc: str) -> str:
-    """Return the docstring with the entries of inherited settings in their places."""
+    """Return the docstring with the entries of inherited settings filled in."""
     places, own = _PLACE.findall(doc), _entries(doc)
     inherited = _inherited(cls, {name for names in own for name in names.split(", ")})
     named = {name: inherited.pop(name) for name in places if name in inherited}
@@ -172,14 +171,14 @@ def _filled(cls: type, doc: str) -> str:
 
 
 def _entries(doc: str) -> dict[str, str]:
-    """Return the entries under "Parameters" by their names."""
+    """Return the entries under "Parameters" by name."""
     section = _SECTION.search(doc)
     found = _ENTRY.finditer(section[0]) if section else ()
     return {entry[1]: entry[0].rstrip() for entry in found}
 
 
 def _inherited(cls: type, own: set[str]) -> dict[str, str]:
-    """Return the entries of the bases for the settings not in `own`."""
+    """Return the inherited entries of the settings that are not in `own`."""
     defaults = {
         name: parameter.default
         for name, parameter in inspect.signature(cls).parameters.items()
