@@ -1,11 +1,11 @@
-"""The bootstrap of out-of-fold predictions: how noisy the scores of candidates are.
+"""Bootstrap of out-of-fold predictions, to measure the noise of scores.
 
 Rows are drawn with replacement, and all candidates are scored on this sample, the bag.
-Over many bags, the scores spread about as much as they would over many data sets, and
-their correlations show which candidates share their luck. `_optimism` derives from
-this how lucky the best candidate is.
+Over many bags, the scores vary about as much as over many data sets, and their
+correlations show which candidates share their luck. `_optimism` uses this to estimate
+how lucky the best candidate is.
 
-The models of the folds are not fitted again: they are taken as given.
+The models of the folds are not fitted again.
 
 References
 ----------
@@ -29,28 +29,28 @@ from skrobustbo.model_selection._row_metrics import weighted
 
 Array = NDArray[Any]
 
-#: Bootstrap replicates; fewer where a metric is called for each sample and candidate.
+#: Number of bootstrap replicates; fewer for metrics that score one sample at a time.
 N_REPLICATES, N_SLOW = 1000, 200
-#: Entries of a table of draws, which bounds the memory.
+#: Entries of a table of draws. This bounds the memory.
 _BLOCK = 4_000_000
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What scores predictions, larger values being better.
+    """A metric of predictions; larger values are better.
 
     Attributes
     ----------
     function : callable
         Takes true and predicted values of some rows.
     sign : {1, -1}
-        What its values are multiplied by.
+        Factor on its values.
     settings : dict
-        Passed on, the same for all rows.
+        Further arguments, the same for all rows.
     of_rows : dict of arrays of shape (n,)
-        Passed on for the rows that are scored, such as their weights.
+        Further arguments by row, such as sample weights.
     errors : list of Exception
-        What it raised last, if it raised anything.
+        The last exception that it raised, if any.
     """
 
     function: Callable[..., Any]
@@ -60,28 +60,28 @@ class Metric:
     errors: list[Exception] = field(default_factory=list)
 
     def at(self, rows: Array) -> Metric:
-        """Return the metric of some rows."""
+        """Return the metric for some rows."""
         of_rows = {name: values[rows] for name, values in self.of_rows.items()}
         return replace(self, of_rows=of_rows)
 
     def __call__(self, y: Array, predicted: Array) -> float:
-        """Return the score of predictions, nan where it is undefined."""
+        """Return the score of predictions, nan if undefined."""
         try:
             score = self.function(y, predicted, **self.settings, **self.of_rows)
             return self.sign * float(score)
-        # Whatever a metric raises for too few rows, or one class.
+        # Metrics may raise anything for too few rows or a single class.
         except Exception as error:
             self.errors[:] = [error]
             return np.nan
 
 
 class FoldScores:
-    """The scores of all candidates in one fold, of any sample of its test rows.
+    """Scores of all candidates in one fold, for any sample of its test rows.
 
     Parameters
     ----------
     metric : Metric
-        For these rows.
+        The metric for these rows.
     y : array of shape (n,) or (n, n_outputs)
         True values.
     predicted : list of arrays, one for each candidate
@@ -102,17 +102,17 @@ class FoldScores:
         self.is_fast = self._weighted is not None
 
     def all(self, counts: Array) -> Array:
-        """Return the scores of all candidates, by how often rows were drawn.
+        """Return the scores of all candidates on some samples.
 
         Parameters
         ----------
         counts : array of shape (b, n)
-            For each sample and each row, how often it was drawn.
+            How often each sample contains each row.
 
         Returns
         -------
         scores : array of shape (b, m)
-            nan where undefined.
+            nan if undefined.
         """
         if self._weighted is not None:
             weights = counts * self.metric.of_rows.get("sample_weight", 1.0)
@@ -122,7 +122,7 @@ class FoldScores:
         return np.array(found)
 
     def of(self, candidates: Sequence[int]) -> FoldScores:
-        """Return the scores of some candidates alone."""
+        """Return the scores of some of the candidates."""
         predicted = [self._predicted[i] for i in candidates]
         return FoldScores(self.metric, self._y, predicted, self.units)
 
@@ -140,35 +140,34 @@ def bootstrapped(
     rng: np.random.Generator,
     tell: Callable[[int, int], None],
 ) -> tuple[Array, Array]:
-    """Return the scores of all candidates on all rows, and in bags of them.
+    """Return the scores of all candidates on all rows and on bags of rows.
 
-    Units, rows or groups of rows, are drawn with replacement, as many as there are. A
-    drawn row brings its predictions of all folds along. The score of a sample is the
-    mean of the folds' scores, as in cross-validation, in which a fold counts by how
-    many rows were drawn, relative to how many it has. Folds in which the metric is
-    undefined do not count.
+    Units (rows or groups of rows) are drawn with replacement, as many as there are. A
+    drawn row brings its predictions from all folds. The score of a sample is the mean
+    of the folds' scores, as in cross-validation; folds are weighted by their drawn rows
+    relative to their size. Folds with an undefined metric do not count.
 
     Parameters
     ----------
     folds : list of FoldScores
-        The folds; their units are numbers from 0 on, all of which occur.
+        The folds. Their units are numbered from 0 without gaps.
     n_units : int
-        How many units there are.
+        Number of units.
     rng : Generator
         Draws the units.
     tell : callable
-        Told how many bags are scored, and how many there will be.
+        Called with the number of scored bags and their total.
 
     Returns
     -------
     of_all : array of shape (m,)
     bags : array of shape (n, m)
-        nan where undefined; n is `N_REPLICATES`, or `N_SLOW`.
+        nan if undefined; n is `N_REPLICATES` or `N_SLOW`.
 
     Raises
     ------
     ValueError
-        If there are scores of all candidates in less than two bags.
+        If fewer than two bags have scores of all candidates.
     """
     n, step = _amounts(folds, n_units)
     bags: list[Array] = []
@@ -179,7 +178,7 @@ def bootstrapped(
                 rng.integers(n_units, size=n_units)
                 for _ in range(start, min(start + step, n))
             ]
-            # How often units are drawn, a line for each bag.
+            # Draws of each unit, one row per bag.
             draws = [np.bincount(units, minlength=n_units) for units in drawn]
             bags.append(_means(folds, np.array(draws)))
             tell(min(step * len(bags), n), n)
@@ -196,7 +195,7 @@ def bootstrapped(
 def without_one(
     folds: Sequence[FoldScores], n_units: int, rng: np.random.Generator
 ) -> Array:
-    """Return the scores of all candidates on all rows but those of one unit.
+    """Return the scores of all candidates on all rows except one unit.
 
     Parameters
     ----------
@@ -206,8 +205,8 @@ def without_one(
     Returns
     -------
     scores : array of shape (k, m)
-        nan where undefined; of at most as many units as there are bags, drawn if there
-        are more.
+        nan if undefined. k is the number of units, but at most that of bags; the units
+        are then drawn.
     """
     n, step = _amounts(folds, n_units)
     left_out = rng.permutation(n_units)[:n]
@@ -222,7 +221,7 @@ def without_one(
 
 
 def _amounts(folds: Sequence[FoldScores], n_units: int) -> tuple[int, int]:
-    """Return how many samples to score, and how many at once."""
+    """Return the number of samples, and how many to score at once."""
     if all(fold.is_fast for fold in folds):
         return N_REPLICATES, max(1, _BLOCK // n_units)
     return N_SLOW, 1
@@ -230,7 +229,7 @@ def _amounts(folds: Sequence[FoldScores], n_units: int) -> tuple[int, int]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Score samples without warnings of metrics that are undefined, and quickly."""
+    """Score samples quickly and without warnings of undefined metrics."""
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
@@ -246,7 +245,7 @@ def _means(folds: Sequence[FoldScores], draws: Array) -> Array:
     pairs = zip(folds, counts, strict=True)
     scores = np.array([fold.all(drawn) for fold, drawn in pairs])
     shares = np.array([drawn.mean(axis=1) for drawn in counts])
-    # A candidate that has no score where another has one has no mean, either.
+    # A candidate without a score in a fold where another has one has no mean.
     defined = np.isfinite(scores).any(axis=2)
     shares = np.where(defined, shares, 0.0)[:, :, None]
     scores = np.where(defined[:, :, None], scores, 0.0)

@@ -1,4 +1,4 @@
-"""What can be known of a search before its first fit."""
+"""Checks of a search before its first fit."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from skrobustbo.space import Space
 Params = dict[str, Any]
 Given = Mapping[str, Any]
 
-#: Numbers and the number of jobs, with operators between them, as joblib reads them.
+#: Numbers, the number of jobs, and operators, as joblib reads them.
 _TERM = r"(?:n_jobs|\d+\.?\d*)"
 _ARITHMETIC = re.compile(rf"(?=.{{1,30}}$){_TERM}(?: *[-+*/] *{_TERM})*")
 
 
 def metric_of(search: Search) -> str | None:
-    """Return the metric to search for where there are several, None if not known."""
+    """Return the metric to optimise, None if there is one metric or it is unknown."""
     named = search.refit if isinstance(search.refit, str) else None
     metric: str | None = search.search_metric
     return named if metric is None else metric
 
 
 def score_metric(search: Search, names: Sequence[str]) -> str | None:
-    """Return the metric that `best_score_` is of, None where there is a single one.
+    """Return the metric of `best_score_`, None if there is a single metric.
 
-    Where `refit` names none of several, that is the metric to search for.
+    If `refit` names none of several metrics, it is the metric to optimise.
     """
     if not names:
         return None
@@ -42,23 +42,23 @@ def score_metric(search: Search, names: Sequence[str]) -> str | None:
 
 
 def keeps_predictions(search: Search) -> bool:
-    """Return whether the honest score of a search is one of predictions."""
+    """Return whether the honest score of a search uses predictions."""
     return not isinstance(search.honest_score, str) and bool(search.honest_score)
 
 
 def kept_metric(
     search: Search, names: Sequence[str], described: str | None
 ) -> str | None:
-    """Return the metric whose predictions an earlier run has begun to keep.
+    """Return the metric whose predictions an earlier run stored.
 
     Parameters
     ----------
     search : RobustBayesSearchCV
-        The search, which may `refit` by another metric now.
+        The search, whose `refit` may name another metric now.
     names : list of str
         The metrics.
     described : str or None
-        How that run described its setting `honest_score`.
+        The description of `honest_score` in that run.
     """
     named = [name for name in names if describe(f"True for {name}") == described]
     if named or not names:
@@ -67,7 +67,7 @@ def kept_metric(
 
 
 def check_estimator(estimator: Any) -> None:
-    """Raise a TypeError for what cannot be cloned with other parameters."""
+    """Raise a TypeError unless the estimator can be cloned with other parameters."""
     if isinstance(estimator, type):
         raise TypeError(
             "The 'estimator' of RobustBayesSearchCV must be an object. Got the class "
@@ -81,7 +81,7 @@ def check_estimator(estimator: Any) -> None:
 
 
 def check_scoring(scoring: Any) -> None:
-    """Raise a ValueError for a collection that is not one of metrics."""
+    """Raise a ValueError for a collection that does not hold metrics."""
     if isinstance(scoring, dict):
         known = all(isinstance(m, str) or callable(m) for m in scoring.values())
     elif isinstance(scoring, list | tuple | set):
@@ -108,7 +108,7 @@ def check_refit(refit: Any) -> None:
 
 
 def check_pre_dispatch(pre_dispatch: int | str) -> None:
-    """Raise a ValueError for what joblib would stumble over, with several jobs."""
+    """Raise a ValueError for a value that joblib rejects with several jobs."""
     if isinstance(pre_dispatch, str):
         known = pre_dispatch == "all" or bool(_ARITHMETIC.fullmatch(pre_dispatch))
     else:
@@ -121,13 +121,13 @@ def check_pre_dispatch(pre_dispatch: int | str) -> None:
 
 
 def initial_points(search: Search, space: Space) -> list[Params]:
-    """Return the initial points of a search, completed.
+    """Return the completed initial points of a search.
 
     Raises
     ------
     ValueError
-        If a setting of the estimator that completes a point is outside the space, or is
-        not known.
+        If a setting of the estimator that completes a point is unknown or outside the
+        space.
     """
     given, branches = search.initial_params or [], space.branches
     points = completed(given, space, search.estimator)
@@ -150,14 +150,14 @@ def initial_points(search: Search, space: Space) -> list[Params]:
 
 
 def missing(point: Given, space: Space) -> str | None:
-    """Return a parameter without which a completed point fits no branch, if any."""
+    """Return a parameter that a completed point lacks in every branch, if any."""
     fitting = [branch for branch in space.branches if set(point) <= set(branch.names)]
     lacking = [[n for n in branch.names if n not in point] for branch in fitting]
     return lacking[0][0] if lacking and all(lacking) else None
 
 
 def not_listed(name: str) -> str:
-    """Return why a point has no value of a parameter, as a clause."""
+    """Return a clause that says why a point has no value of a parameter."""
     return (
         f"the estimator's own value of {name!r} is not known, as its get_params does "
         "not list it"
@@ -165,9 +165,9 @@ def not_listed(name: str) -> str:
 
 
 def completed(given: Sequence[Given], space: Space, estimator: Any) -> list[Params]:
-    """Return initial points, completed from the estimator's present settings.
+    """Return initial points, completed by the estimator's current settings.
 
-    Of several branches, the first that contains the completed point takes it.
+    The first branch that contains a completed point takes it.
     """
     for params in given:
         if not isinstance(params, Mapping):
@@ -183,12 +183,12 @@ def _complete(params: Given, branches: Sequence[Space], listed: Given) -> Params
     likely = [branch for branch in branches if set(params) <= set(branch.names)]
     points = [_in_branch(params, branch, listed) for branch in likely or branches[:1]]
     found = (point for point in points if any(b.contains(point) for b in branches))
-    # Where nothing fits, the optimizer says what is wrong with the likeliest reading.
+    # If no branch fits, the optimizer reports what is wrong in the likeliest one.
     return next(found, points[0])
 
 
 def _in_branch(params: Given, branch: Space, listed: Given) -> Params:
-    """Return a point with those settings it leaves out that the estimator lists."""
+    """Return a point, completed by settings of the estimator that it leaves out."""
     given = {name: params[name] for name in branch.names if name in params}
     if len(given) < len(branch.names):
         settings = settings_in(branch, listed, given)
@@ -196,13 +196,13 @@ def _in_branch(params: Given, branch: Space, listed: Given) -> Params:
     return {**given, **params}
 
 
-# The shape of the data, which are not kept -------------------------------------------
+# Shape of the data, which are not stored ---------------------------------------------
 
 Shape = tuple[int, int | None]
 
 
 def shape_of(X: Any) -> Shape:
-    """Return the number of rows and of columns, None where there are no columns."""
+    """Return the number of rows and of columns (None without columns)."""
     shape: Sequence[int] = (
         np.shape(X[:1]) if isinstance(X, list) else getattr(X, "shape", ())
     )

@@ -1,4 +1,4 @@
-"""The estimator as given: what a search evaluates first."""
+"""The estimator as given: the first candidate of a search."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from skrobustbo.space import Constraint, Space
 
 Params = dict[str, Any]
 
-#: The label of the estimator as given.
+#: Label of the estimator as given.
 DEFAULT = "default"
 
 
 def default_of(
     search: Search, space: Space, told: Sequence[tuple[Params, float]]
 ) -> tuple[Evaluation | None, str]:
-    """Return the candidate that is the estimator as given, and what to report of it.
+    """Return the candidate for the estimator as given, and a note for the report.
 
-    Its branch is -1 if the estimator's present values are no point that may be asked.
-    None is returned if it is not to be evaluated.
+    Its branch is -1 if the estimator's current values are not a feasible point of the
+    space. The candidate is None if it should not be evaluated.
 
     Parameters
     ----------
     search : RobustBayesSearchCV
         The search.
     space : Space
-        What it searches.
+        The space.
     told : list of (dict, float)
-        What the model is told of an earlier search.
+        Earlier results that the model is told.
     """
     if not search.include_default:
         return None, ""
@@ -58,13 +58,13 @@ def default_of(
 
 
 def default_among(trials: Sequence[Evaluation]) -> int | None:
-    """Return which of some candidates is the estimator as given, None if none is."""
+    """Return the index of the estimator as given among candidates, None if absent."""
     labels = [trial.said.get("label") for trial in trials]
     return labels.index(DEFAULT) if DEFAULT in labels else None
 
 
 def gain_over_default(trials: Sequence[Evaluation], metric: str | None) -> float:
-    """Return how far the best mean score is above that of the estimator as given."""
+    """Return the best mean score minus that of the estimator as given."""
     default = default_among(trials)
     if default is None:
         return math.nan
@@ -73,7 +73,7 @@ def gain_over_default(trials: Sequence[Evaluation], metric: str | None) -> float
 
 
 def place_of(space: Space, params: Params) -> tuple[int, bytes] | None:
-    """Return the key of a point of a space, None for what is none."""
+    """Return the key of a point of the space, None if it is outside."""
     try:
         branch, x = space.place(params)
     except ValueError:

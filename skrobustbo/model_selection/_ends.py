@@ -1,4 +1,4 @@
-"""Why a search ends: the reasons there are, and the criteria beside its budget."""
+"""Why a search ends: the reasons, and the criteria other than its budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.surrogate import NUMERICAL
 
-#: What `stop_reason_` says, in words.
+#: Texts for `stop_reason_`.
 ENDS = {
     "n_iter": "all candidates are done",
     "space_exhausted": "every point of the space was tried",
@@ -23,12 +23,12 @@ ENDS = {
     "callback": "a callback asked to stop",
 }
 
-#: Multiple of the tolerance from which on what is left to gain counts as near it.
+#: What is left to gain counts as near the tolerance below this multiple of it.
 _NEAR = 2.0
 
 
 def check_tol(search: Search, policy: Policy) -> None:
-    """Raise a ValueError for a tolerance where the policy has no bound to compare."""
+    """Raise a ValueError for `tol` if the policy has no regret bound."""
     if search.tol is not None and not policy.seeks_maximum:
         raise ValueError(
             "The 'tol' of RobustBayesSearchCV must be None for policies whose "
@@ -42,7 +42,7 @@ def _within_tol(
     trials: Sequence[Evaluation],
     metric: str | None,
 ) -> tuple[bool, str]:
-    """Compare what is left to gain with `tol`; nothing is known where models fail."""
+    """Compare what is left to gain with `tol`; it is unknown if models fail."""
     tol = search.tol
     if tol is None or not found_in(trials, metric):
         return False, ""
@@ -59,8 +59,9 @@ def _within_tol(
     return False, ""
 
 
-#: What may end a search before its budget is used up, asked before each candidate. Each
-#: returns whether it does, and what the progress line says if that is near.
+#: Criteria that may end a search before its budget is used up, checked before each
+#: candidate. Each returns whether to end, and a text for the progress line if that is
+#: near.
 CRITERIA: dict[str, Callable[..., tuple[bool, str]]] = {"tol": _within_tol}
 
 

@@ -1,4 +1,4 @@
-"""What made candidates fail, and what else a report needs of a search."""
+"""Why candidates failed, and other facts for the report."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from skrobustbo.optimizer import Optimizer
 
 Trials = Sequence[Evaluation]
 
-#: Candidates tried at least before a search without any score is given up.
+#: A search without any score is given up after at least this many candidates.
 _CHANCES = 3
-#: Causes kept, and characters of each.
+#: Number of causes kept, and their length in characters.
 _CAUSES, _LENGTH = 50, 300
-#: What a line of a traceback begins with that says where.
+#: First words of a traceback line that names a location.
 FRAME = '  File "'
 
 
@@ -30,26 +30,25 @@ class Outcome:
     Attributes
     ----------
     optimizer : Optimizer
-        The one that the search asked; the user may go on with it.
+        The optimizer of the search. The user may continue with it.
     metric : str or None
-        The metric searched for where there are several.
+        The metric to optimise, if there are several.
     n_planned : int
-        Candidates planned.
+        Number of planned candidates.
     is_resumed : bool
-        Whether there are more than the setting `n_iter` says, by `resume`.
+        Whether `resume` has added candidates beyond the setting `n_iter`.
     n_used : float
-        What has been used of `n_iter`: candidates asked, those that were not finished
-        included, or resource.
+        Used part of `n_iter`: candidates asked, including unfinished ones, or resource.
     trials : list of Evaluation
-        The candidates, with their folds.
+        The candidates with their folds.
     previous : str
-        What became of the candidates of an earlier search, "" without any.
+        How candidates of an earlier search were used; "" without any.
     default : str
-        What became of the estimator as given, "" if it is a candidate like others.
+        How the estimator as given was used; "" if it is an ordinary candidate.
     read : list of str
         What was read from the checkpoint, in words.
     n_read_failed : int
-        Folds in it that had failed.
+        Number of failed folds in the checkpoint.
     """
 
     optimizer: Optimizer
@@ -65,9 +64,9 @@ class Outcome:
 
     @property
     def failures(self) -> list[tuple[str, int, int]]:
-        """The causes of failed folds, each with how many folds and candidates it cost.
+        """The causes of failed folds, with their numbers of folds and candidates.
 
-        A cause is the type and the first line of an exception. The most frequent one
+        A cause is the type and first line of an exception. The most frequent cause
         comes first.
         """
         folds: Counter[str] = Counter()
@@ -76,7 +75,7 @@ class Outcome:
             found = list(causes(trial, self.metric))
             folds.update(found)
             candidates.update(set(found))
-        # Equally frequent ones stay in the order in which they came.
+        # Ties stay in order of appearance.
         return [(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
 
     @property
@@ -87,7 +86,7 @@ class Outcome:
 
 
 def exception_line(traceback: str) -> str:
-    """Return the first line of the exception that a traceback ends with."""
+    """Return the first line of the exception at the end of a traceback."""
     lines = traceback.strip().splitlines()
     frames = [i for i, line in enumerate(lines) if line.startswith(FRAME)]
     rest = lines[frames[-1] :] if frames else lines
@@ -96,7 +95,7 @@ def exception_line(traceback: str) -> str:
 
 
 def causes(trial: Evaluation, metric: str | None) -> Iterator[str]:
-    """Give the cause of each failed fold of a candidate."""
+    """Yield the cause of each failed fold of a candidate."""
     for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
         if fold.fit_error:
             yield exception_line(fold.fit_error)[:_LENGTH]
@@ -107,24 +106,23 @@ def causes(trial: Evaluation, metric: str | None) -> Iterator[str]:
 def check_fits(
     trials: Trials, search: Search, journal: Journal, *, least: int, last: bool
 ) -> None:
-    """Raise if all fits have failed and it is plain that others would, too.
+    """Raise an error if all fits have failed and others clearly would too.
 
-    That is so if they raised one and the same error, if the initial design is over, or
-    if there are no others. A fit that succeeds, whatever its score, lets the search go
-    on.
+    This is the case if all raised the same error, the initial design is over, or no
+    candidates are left. A successful fit, whatever its score, lets the search continue.
 
     Parameters
     ----------
     trials : list of Evaluation
-        Those told so far.
+        The candidates told so far.
     search : RobustBayesSearchCV
         The search, for its settings.
     journal : Journal
-        Knows what of the failures comes from a checkpoint.
+        Knows which failures come from a checkpoint.
     least : int
         Size of the initial design.
     last : bool
-        Whether there are no others.
+        Whether no candidates are left.
     """
     error_score = search.error_score
     goes_on = not isinstance(error_score, str) and not math.isnan(error_score)
@@ -132,7 +130,7 @@ def check_fits(
     if goes_on or not errors or "" in errors:
         return
     same = len({exception_line(error) for error in errors}) == 1
-    # One that took too long, or took its worker down, has raised nothing.
+    # A fold that took too long or killed its worker has raised nothing.
     same = same and all(FRAME in error for error in errors)
     least = _CHANCES if same else max(_CHANCES, least)
     if last or len(trials) >= least:

@@ -1,4 +1,4 @@
-"""An honest score of the winner: the best of many noisy scores is too good."""
+"""The honest score of the winner: the best of many noisy scores is too high."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ from skrobustbo.space import Space
 
 Array = NDArray[Any]
 
-#: Sets the stream of random numbers apart from those of the search.
+#: Separates the random numbers from those of the search.
 _STREAM = 2018
-#: What `score` methods return. Most are those of scikit-learn's mixins, which compare
-#: y with what `predict` returns, and these do the same. CatBoost's regressor does not:
-#: it takes the mean over several targets in another way.
+#: What `score` methods return. Most come from scikit-learn's mixins, which compare y
+#: with `predict`, and these do the same. CatBoost's regressor does not: it averages
+#: over targets in another way.
 _SCORES = {
     "sklearn.base.ClassifierMixin.score": "accuracy",
     "sklearn.base.RegressorMixin.score": "r2",
@@ -72,15 +72,14 @@ _SCORES = {
 def collector(
     search: Search, space: Space, y: Any, journal: Journal
 ) -> OutOfFold | None:
-    """Return what collects the predictions of a search, None if it needs none.
+    """Return a collector of predictions, None if the search needs none.
 
-    Where an earlier run has begun to keep them, they are kept of all folds, so that
-    they can be needed again.
+    If an earlier run has started to store predictions, they are stored for all folds.
 
     Raises
     ------
     ValueError
-        If there are no predictions of rows to score.
+        If there are no predictions to score.
     """
     is_on = keeps_predictions(search)
     earlier = journal.described.get("settings", {}).get("honest_score")
@@ -92,7 +91,7 @@ def collector(
         score_metric(search, names) if is_on else kept_metric(search, names, earlier)
     )
     if names and metric not in names:
-        return None  # the search refuses it in its own words
+        return None  # the search refuses it with a message of its own
     scorer = scorer_of(scorers, metric)
     if is_own_score(scorer):
         scorer = _scorer_like_own(search.estimator, space)
@@ -117,7 +116,7 @@ def _refusal(search: Search, y: Any) -> ValueError:
 
 
 def _scorer_like_own(estimator: Any, space: Space) -> Any:
-    """Return the scorer that does what an estimator's own `score` does, or None."""
+    """Return a scorer that equals an estimator's own `score`, or None."""
     found = {
         _SCORES.get(_full_name(getattr(type(last), "score", None)))
         for branch in space.branches
@@ -133,7 +132,7 @@ def _full_name(function: Any) -> str:
 
 
 def _last_steps(estimator: Any, branch: Space, prefix: str = "") -> list[Any]:
-    """Return what may score a pipeline in a branch: the values of its last step."""
+    """Return the possible scoring steps of a pipeline: the values of its last step."""
     steps = getattr(estimator, "steps", None)
     if not steps:
         return [estimator]
@@ -148,11 +147,11 @@ def _classes(estimator: Any, y: Any) -> Array:
         return np.empty(0)
     try:
         return np.unique(np.asarray(y))
-    except TypeError:  # labels of several types
+    except TypeError:  # labels of different types
         return np.empty(0)
 
 
-# After the last one -------------------------------------------------------------------
+# After the last fit -------------------------------------------------------------------
 
 
 def honest(
@@ -161,9 +160,9 @@ def honest(
     predictions: OutOfFold | None,
     groups: Any,
 ) -> tuple[Honest, Honest]:
-    """Return the honest score of a search whose candidates are evaluated, and its gain.
+    """Return the honest score of a finished search, and the honest gain.
 
-    The gain is over the estimator as given; nan if that is not among the candidates.
+    The gain is over the estimator as given; nan if that is not a candidate.
 
     Parameters
     ----------
@@ -172,9 +171,9 @@ def honest(
     trials : list of Evaluation
         Its candidates.
     predictions : OutOfFold or None
-        Their predictions, if any were kept.
+        Their predictions, if stored.
     groups : array-like of shape (n_samples,) or None
-        Rows that are drawn together.
+        Groups of rows to draw together.
     """
     metric = score_metric(search, trials[0].metrics)
     finished = [t for t in trials if _is_complete(t, metric, search.error_score)]
@@ -200,7 +199,7 @@ def honest(
     folds = fold_scores(predictions.job, predictions.recorder, kept, groups)
     n_units = 1 + max(int(fold.units.max()) for fold in folds)
     if n_units < 2:
-        return Honest(), Honest()  # all bags of a single row, or group, are alike
+        return Honest(), Honest()  # all bags of a single row or group are equal
     seed = search.optimizer_._seed
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
@@ -217,14 +216,14 @@ def honest(
         return score, Honest()
     if default == winner:
         return score, Honest(0.0, (0.0, 0.0))
-    # What all candidates have in common cancels, and so does most of the noise.
+    # Common effects of all candidates cancel, and with them most of the noise.
     ahead, in_bags = of_all - of_all[default], bags - bags[:, [default]]
     known_from = effective(n_units, without[:, 0] - without[:, 1])
     return score, score_of_winner(ahead, in_bags, known_from)
 
 
 def _is_complete(trial: Evaluation, metric: str | None, error_score: Any) -> bool:
-    """Return whether all folds of a candidate were fitted, and none has failed."""
+    """Return whether all folds of a candidate were fitted without failures."""
     scores = trial.scores(metric)
     return (
         not trial.is_partial
@@ -234,11 +233,11 @@ def _is_complete(trial: Evaluation, metric: str | None, error_score: Any) -> boo
 
 
 def corrected(scores: Array) -> float:
-    """Return the best mean score less the bias that its folds show.
+    """Return the best mean score minus the bias estimated from its folds.
 
     Tibshirani and Tibshirani (2009), A bias correction for the minimum error rate in
-    cross-validation. Annals of Applied Statistics 3, equation 4, for scores of which
-    larger ones are better.
+    cross-validation. Annals of Applied Statistics 3, equation 4, for scores where
+    larger is better.
 
     Parameters
     ----------
@@ -256,7 +255,7 @@ def fold_scores(
     job: Any, recorder: Recorder, kept: Sequence[Sequence[Any]], groups: Any
 ) -> list[FoldScores]:
     """Return the scores of some candidates in each fold."""
-    y = flat(job.y)  # as scikit-learn's metrics take it
+    y = flat(job.y)  # in the shape that scikit-learn's metrics expect
     tests = [np.arange(len(y))[test] for _, test in job.splits]
     units = _units(tests, np.arange(len(y)) if groups is None else flat(groups))
     metric = _metric(job, recorder)
@@ -272,7 +271,7 @@ def fold_scores(
 
 
 def _units(tests: Sequence[Array], labels: Array) -> Array:
-    """Return for each row the number of its unit; -1 for rows that are never tested."""
+    """Return the unit of each row; -1 for rows that are never tested."""
     tested = np.unique(np.concatenate(tests))
     units = np.full(len(labels), -1)
     units[tested] = np.unique(labels[tested], return_inverse=True)[1]
@@ -280,7 +279,7 @@ def _units(tests: Sequence[Array], labels: Array) -> Array:
 
 
 def _metric(job: Any, recorder: Recorder) -> Metric:
-    """Return the metric of a search, with what it is passed for all rows."""
+    """Return the metric of a search with its arguments for all rows."""
     scorer, given = recorder.scorer, job.settings
     settings, passed = score_settings(
         scorer, given["scorer"], recorder.metric, given["score_params"]

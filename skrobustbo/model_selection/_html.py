@@ -1,4 +1,4 @@
-"""What notebooks show below scikit-learn's diagram: the report, and a curve as SVG."""
+"""HTML for notebooks, below scikit-learn's diagram: the report, and a curve as SVG."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from skrobustbo.model_selection._softly import Attempt
 
 _WIDTH, _HEIGHT = 560, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 546, 20, 180
-#: Readable on white and on black; all else has the colour of the text.
+#: Colours that are readable on white and black; all else has the text colour.
 _ACCENT, _FAILURE = "#3a86c8", "#d1603d"
-#: Scores beyond are drawn there; differences below are drawn as none.
+#: Larger scores are drawn at this limit, smaller differences as none.
 _HUGE, _TINY = 1e300, 1e-290
-#: Digits of a label at most.
+#: Maximum digits of a label.
 _DIGITS = 11
-#: Scores farther below the middle than so many times its distance to the best are cut.
+#: Scores are cut farther below the middle than this many times its distance to the
+#: best.
 _CUT = 6.0
 
 
 def account(found: Findings, attempt: Attempt) -> str:
     """Return the report and the curve of a fitted search as HTML.
 
-    It has no style sheet and no script: text keeps the colour of the page, light or
+    It has no style sheet and no script. Text keeps the colour of the page, light or
     dark.
     """
     picture = attempt(
@@ -52,18 +53,18 @@ def account(found: Findings, attempt: Attempt) -> str:
 
 @dataclass(frozen=True)
 class Frame:
-    """Where candidates and scores lie in the picture."""
+    """Coordinates of candidates and scores in the picture."""
 
     n: int
     low: float
     high: float
 
     def x(self, number: float) -> float:
-        """Return the place of a candidate, counted from 1."""
+        """Return the x coordinate of a candidate, counted from 1."""
         return _LEFT + (_RIGHT - _LEFT) * (number - 0.5) / self.n
 
     def y(self, score: float) -> float:
-        """Return the height of a score; those outside the frame lie at its border."""
+        """Return the y coordinate of a score, clipped to the frame."""
         inside = min(self.high, max(self.low, score))
         return _BOTTOM - (_BOTTOM - _TOP) * (inside - self.low) / (self.high - self.low)
 
@@ -78,12 +79,12 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
     n_initial : int
         Number of the last candidate of the initial design, which is shaded.
     name : str, default="score"
-        What the scores are.
+        Name of the scores.
 
     Returns
     -------
     svg : str
-        Text and axes have the colour of the text around them.
+        The picture. Text and axes inherit the text colour.
     """
     name, n = printable(name), count(len(scores), "candidate")
     found = np.isfinite(scores).any()
@@ -107,7 +108,7 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
 
 
 def limits(scores: Array, margin: float = 0.07) -> tuple[float, float]:
-    """Return the range drawn; a few values far below do not stretch it.
+    """Return the range to draw; a few values far below do not stretch it.
 
     The margin above and below is a share of the range.
     """
@@ -163,7 +164,7 @@ def _stroke(colour: str, width: float = 1) -> str:
 
 
 def _labelled(frame: Frame) -> list[tuple[float, str]]:
-    """Return round scores in the frame, with as many digits as tell them apart."""
+    """Return round scores in the frame, with enough digits to tell them apart."""
     step = _step((frame.high - frame.low) / 5)
     first = math.ceil(frame.low / step)
     values = [i * step for i in range(first, math.floor(frame.high / step) + 1)]
@@ -177,13 +178,13 @@ def _labelled(frame: Frame) -> list[tuple[float, str]]:
 
 
 def _step(least: float) -> float:
-    """Return the smallest of 1, 2, 5 times a power of ten that is not below."""
+    """Return the smallest of 1, 2, 5 times a power of ten that is at least `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
 
 
 def _mark(frame: Frame, number: int, score: float) -> str:
-    """Return a dot, a cross for a failure, a triangle for what lies below."""
+    """Return a dot, a cross for a failure, or a triangle for a score below."""
     x = frame.x(number)
     if not math.isfinite(score):
         path = f"M{x - 3:.1f} {_BOTTOM - 9}l6 6m0 -6l-6 6"

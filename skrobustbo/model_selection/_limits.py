@@ -1,4 +1,4 @@
-"""How far scores and parameters may go: the largest score, legal values."""
+"""Limits of scores and parameters."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from skrobustbo.model_selection._parameters import present_values
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import Categorical, Space
 
-#: Metrics of scikit-learn of which 1 is the best value.
+#: scikit-learn's metrics with 1 as the best value.
 _UP_TO_ONE = (
     "accuracy_score average_precision_score balanced_accuracy_score cohen_kappa_score "
     "d2_absolute_error_score d2_tweedie_score explained_variance_score f1_score "
     "fbeta_score jaccard_score matthews_corrcoef precision_score r2_score recall_score "
     "roc_auc_score top_k_accuracy_score"
 )
-#: Parameters of the boosting libraries that are shares, and those without an end.
+#: Parameters of boosting libraries that are fractions, and those without an upper
+#: limit.
 _SHARES = (
     "bagging_fraction colsample_bylevel colsample_bynode colsample_bytree "
     "feature_fraction feature_fraction_bynode other_rate rate_drop rsm skip_drop "
@@ -36,8 +37,8 @@ _AT_LEAST_ZERO = (
     "max_delta_step min_child_samples min_child_weight min_gain_to_split "
     "min_split_gain min_split_loss random_strength reg_alpha reg_lambda"
 )
-#: The boosting libraries check parameters in compiled code, and cannot be asked: the
-#: least and the largest values of those that have any.
+#: The smallest and largest values of boosting libraries' parameters. These libraries
+#: check them in compiled code, so they cannot be asked.
 _LIMITS: dict[str, tuple[float | None, float | None]] = {
     **dict.fromkeys(_SHARES.split(), (0, 1)),
     **dict.fromkeys(_AT_LEAST_ZERO.split(), (0, None)),
@@ -49,9 +50,9 @@ _LIMITS: dict[str, tuple[float | None, float | None]] = {
     "num_leaves": (2, None),
 }
 _BOOSTING = {"catboost", "lightgbm", "xgboost"}
-#: What cannot exceed the number of columns.
+#: Parameters limited by the number of columns.
 _COLUMNS = {"k", "max_features", "n_components", "n_features_to_select"}
-#: How far beyond an end of a range is asked, as a share of it.
+#: How far beyond the end of a range is tested, as a fraction of the range.
 _BEYOND = 0.01
 
 
@@ -59,14 +60,14 @@ _BEYOND = 0.01
 
 
 def largest_score(scorer: Any, estimator: Any) -> float | None:
-    """Return the largest score that a scorer can give, None if that is not known.
+    """Return the largest possible score of a scorer, None if unknown.
 
     Parameters
     ----------
     scorer : callable
-        As `scorer_` of a search has it, of one metric.
+        As in `scorer_` of a search, for one metric.
     estimator : estimator
-        Whose own `score` it may ask.
+        The estimator, if the scorer calls its `score`.
     """
     if is_own_score(scorer):
         last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
@@ -83,9 +84,9 @@ def largest_score(scorer: Any, estimator: Any) -> float | None:
 
 
 def largest_of(search: Search) -> float | None:
-    """Return the largest score that the metric of a search has, None if not known."""
+    """Return the largest possible score of a search's metric, None if unknown."""
     notes = getattr(search, "_notes", None)
-    if notes is None:  # `fit` is not over
+    if notes is None:  # `fit` is not finished
         return None
     scorer = search.scorer_
     scorer = scorer[notes.metric] if isinstance(scorer, dict) else scorer
@@ -102,7 +103,7 @@ def goes_on(search: Search, branch: Space, name: str, side: str) -> bool | None:
     Parameters
     ----------
     search : RobustBayesSearchCV
-        Fitted.
+        A fitted search.
     branch : Space
         A space with the parameter.
     name : str
@@ -113,8 +114,8 @@ def goes_on(search: Search, branch: Space, name: str, side: str) -> bool | None:
     Returns
     -------
     legal : bool or None
-        False if any estimator that the parameter may belong to refuses more, or the
-        dimension says that the end is hard; None if it is not known.
+        False if any estimator that the parameter may belong to rejects larger values,
+        or the dimension says that the end is hard; None if unknown.
     """
     dimension = branch.dimensions[name]
     if getattr(dimension, "hard", False) in (True, side):
@@ -135,17 +136,17 @@ def goes_on(search: Search, branch: Space, name: str, side: str) -> bool | None:
 
 
 def _beyond(low: Any, middle: Any, high: Any, side: str, *, whole: bool) -> Any:
-    """Return a value a little beyond an end."""
+    """Return a value slightly beyond an end."""
     step = 1 if whole else _BEYOND * (high - low)
     if side == "high":
         return high + step
-    # As far from the others on a log scale.
+    # At the same distance on a log scale.
     is_log = low > 0 and not whole and middle < low + (high - low) / 4
     return low * (1 - _BEYOND) if is_log else low - step
 
 
 def _owners(estimator: Any, branch: Space, path: str) -> list[Any]:
-    """Return the values of a component: each that is searched, or the only one."""
+    """Return the searched values of a component, or its only value."""
     if not path:
         return [estimator]
     dimension = branch.dimensions.get(path)
@@ -157,7 +158,7 @@ def _owners(estimator: Any, branch: Space, path: str) -> list[Any]:
 
 
 def _takes(estimator: Any, name: str, value: Any) -> bool | None:
-    """Return whether an estimator takes a value, None if that is not known."""
+    """Return whether an estimator accepts a value, None if unknown."""
     answer = allows(estimator, name, value)
     modules = {str(cls.__module__).partition(".")[0] for cls in type(estimator).__mro__}
     if answer is None and modules & _BOOSTING:

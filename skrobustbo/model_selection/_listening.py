@@ -1,4 +1,4 @@
-"""What a listener is told of a search and its candidates, and the table of these."""
+"""What a listener is told about a search, and the table of candidates."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Listener = Callable[[Record], Any] | None
 
 
 def record_of(trial: Evaluation, metric: str | None) -> Record:
-    """Return what is told of a finished candidate.
+    """Return the record of a finished candidate for listeners.
 
     Parameters
     ----------
     trial : Evaluation
-        The candidate, with its folds.
+        The candidate with its folds.
     metric : str or None
-        The metric searched for where there are several.
+        The metric to optimise, if there are several.
     """
     score = trial.mean_score(metric)
     status = "complete" if math.isfinite(score) else "failed"
@@ -54,7 +54,7 @@ def record_of(trial: Evaluation, metric: str | None) -> Record:
 def tell_listener(listener: Listener, trial: Evaluation, metric: str | None) -> None:
     """Call a listener, if there is one.
 
-    What it raises becomes a warning: the search is worth more.
+    An exception in the listener becomes a warning, so that the search goes on.
     """
     if listener is not None:
         about = f"for candidate {trial.number}"
@@ -63,17 +63,17 @@ def tell_listener(listener: Listener, trial: Evaluation, metric: str | None) -> 
 
 @contextmanager
 def listening(search: Search) -> Iterator[Callable[[str], None]]:
-    """Tell the listener of a search when it begins and ends, if it wants to know.
+    """Tell a search's listener when it begins and ends, if it has such methods.
 
-    A listener may have two more methods. ``on_search_begin(search, identity)`` is
-    called before the first fit; `identity` is the same whenever the search goes on.
+    Both methods are optional. ``on_search_begin(search, identity)`` is called before
+    the first fit; `identity` stays the same when the search resumes.
     ``on_search_end(search, records)`` is called after the refit, with all candidates as
-    in `record_of`, and with None after an error.
+    in `record_of`, or with None after an error.
 
     Yields
     ------
     begin : callable
-        To be called with the identity.
+        Call it with the identity.
     """
     begins = getattr(search.on_trial, "on_search_begin", None)
     ends = getattr(search.on_trial, "on_search_end", None)
@@ -96,7 +96,7 @@ def listening(search: Search) -> Iterator[Callable[[str], None]]:
 
 
 def _call(listener: Callable[[], Any], about: str) -> None:
-    """Call a listener; what it raises becomes a warning."""
+    """Call a listener; an exception becomes a warning."""
     try:
         listener()
     except Exception as error:
@@ -108,12 +108,12 @@ def _call(listener: Callable[[], Any], about: str) -> None:
 
 
 def table_of(records: Iterable[Record]) -> Any:
-    """Return a DataFrame with a line for each candidate, in the order asked.
+    """Return a DataFrame with a row for each candidate, in the order asked.
 
     Raises
     ------
     ImportError
-        Without pandas.
+        If pandas is not installed.
     """
     try:
         import pandas as pd
@@ -125,14 +125,14 @@ def table_of(records: Iterable[Record]) -> Any:
     return pd.DataFrame(columns).set_index("number")
 
 
-#: Columns of a table without any candidate.
+#: Columns of an empty table.
 _FIRST = ("number", "status", "branch", "score", "fit_time", "score_time", "failure")
 
 
 def _column(pd: Any, name: str, lines: Sequence[Record]) -> Any:
     values = [line.get(name, math.nan) for line in lines]
     kinds = {type(line[name]) for line in lines if name in line}
-    # pandas would take the choice None for a missing value, and 1 for 1.0.
+    # pandas would read the choice None as a missing value, and 1 as 1.0.
     taken = name.startswith("param_") and (NoneType in kinds or {int, float} <= kinds)
     try:
         return pd.Series(values, dtype=object if taken else None)
@@ -141,7 +141,7 @@ def _column(pd: Any, name: str, lines: Sequence[Record]) -> Any:
 
 
 def _line(record: Record) -> Record:
-    """Return a record without dicts: a column for each parameter and each metric."""
+    """Return a record without dicts: a column for each parameter and metric."""
     rest = {k: v for k, v in record.items() if k not in ("params", "split_scores")}
     of_params = {f"param_{name}": value for name, value in record["params"].items()}
     scores = record["split_scores"]

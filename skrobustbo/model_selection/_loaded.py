@@ -1,4 +1,4 @@
-"""`load_checkpoint`: a search as its checkpoint knows it, without the call of `fit`."""
+"""`load_checkpoint`: read a search from its checkpoint, without running it."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ from skrobustbo.model_selection._records import trials_in
 
 Record = dict[str, Any]
 Trials = list[Evaluation]
-#: For each parameter its choices, None for numbers.
+#: For each parameter its choices, or None for numbers.
 Branch = Mapping[str, Sequence[Any] | None]
 
 
 @dataclass(frozen=True)
 class LoadedSearch:
-    """A search as its checkpoint knows it; see `load_checkpoint`.
+    """A search as stored in its checkpoint; see `load_checkpoint`.
 
     Attributes
     ----------
     path : str
         The checkpoint.
     trials : list of dict
-        The finished candidates, in the order asked, each with what `on_trial` is told
-        of it: ``number``, ``status`` ("complete", "failed", "stopped" or "partial"),
+        The finished candidates, in the order asked, each with the fields of `on_trial`:
+        ``number``, ``status`` ("complete", "failed", "stopped" or "partial"),
         ``params``, ``branch``, ``score``, ``split_scores``, ``fit_time``,
         ``score_time``, ``failure``, ``model_label``, ``model_mean``, ``model_std``.
     n_unfinished : int
-        Candidates of which folds are missing: those under way, or those that were when
-        the search was interrupted.
+        Number of candidates with missing folds: those running now, or at the
+        interruption.
     n_folds : int
-        Folds done.
+        Number of finished folds.
     status : {"running", "finished", "unfinished"} or None
-        "unfinished": its process is gone, or it ended with an error, and the same call
-        goes on. None: nothing tells whether it still runs, as on another machine.
+        "unfinished": its process is gone, or it ended with an error; repeat the call to
+        resume. None: unknown, for example because it may run on another machine.
     stop_reason : str or None
-        `stop_reason_` of the latest call of `fit`, "error" if it raised; None if it has
+        `stop_reason_` of the latest call of `fit`; "error" if it raised, None if it has
         not ended.
     running_time : float
-        Seconds that all calls of `fit` took; those that were killed are not counted.
+        Seconds in all calls of `fit`, except killed ones.
     estimator, policy : str
         Names of the estimator's class, and of the policy or its class.
     n_iter : int
-        Candidates planned by the latest call.
+        Number of candidates planned by the latest call.
     n_splits, n_samples : int
-        Folds of a candidate, and rows of the data.
+        Number of folds per candidate, and of rows in the data.
     random_state : int
         The seed.
     metrics : list of str
-        The metrics; empty if there is a single one, or no fold yet.
+        The metrics; empty if there is a single one, or no fold is finished.
     metric : str or None
-        The one that ``score`` is of; None if there is a single one.
+        The metric of ``score``; None if there is a single one.
     space : list of dict
         For each branch, its parameters: a list of choices, or None for numbers. Choices
         that are objects, such as estimators, are texts.
     settings : dict of dict
-        All that a resumed call is compared with, in words: the data, the parameters of
+        Everything that a resumed call must match, in words: the data, the parameters of
         the estimator, the ranges of the space, ``cv``, ``scoring``, settings.
     versions : dict
         Versions of the packages that wrote it.
@@ -100,13 +100,13 @@ class LoadedSearch:
         Returns
         -------
         table : DataFrame
-            As `RobustBayesSearchCV.trials_dataframe` gives it. Choices that are
+            As returned by `RobustBayesSearchCV.trials_dataframe`. Choices that are
             objects, such as estimators, are texts.
 
         Raises
         ------
         ImportError
-            Without pandas.
+            If pandas is not installed.
         """
         return table_of(self.trials)
 
@@ -114,8 +114,8 @@ class LoadedSearch:
 def load_checkpoint(path: str | os.PathLike[str]) -> LoadedSearch:
     """Read a checkpoint without the call that wrote it.
 
-    The search may be running, finished or interrupted. It is neither disturbed nor
-    changed, and its process notices nothing. To go on with a search, repeat its call.
+    The search may be running, finished or interrupted. Reading does not disturb or
+    change it. To resume a search, repeat its call.
 
     Parameters
     ----------
@@ -125,18 +125,18 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedSearch:
     Returns
     -------
     loaded : LoadedSearch
-        What the search is: ``estimator``, ``policy``, ``n_iter``, ``n_splits``,
+        The settings of the search: ``estimator``, ``policy``, ``n_iter``, ``n_splits``,
         ``n_samples``, ``random_state``, ``metrics``, ``metric``, ``space``,
-        ``settings``, ``versions``. How far it is: ``status`` ("running", "finished",
+        ``settings``, ``versions``. Its progress: ``status`` ("running", "finished",
         "unfinished", None if unknown), ``stop_reason``, ``running_time``, ``n_folds``,
         ``n_unfinished``. Its finished candidates: ``trials`` (a list of dicts, as
-        `on_trial` is given them), ``best``, and ``trials_dataframe()``.
+        passed to `on_trial`), ``best``, and ``trials_dataframe()``.
 
     Raises
     ------
     CheckpointError
-        A ValueError: if there is no checkpoint, it is damaged, or another version
-        wrote it.
+        A ValueError: if there is no checkpoint, it is damaged, or another version wrote
+        it.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def _loaded(contents: Contents) -> LoadedSearch:
     space = _space(contents)
 
     def choice(branch: int, name: str, index: int) -> Any:
-        """Return a choice; of too many, the index."""
+        """Return a choice, or its index if there are too many."""
         choices = space[branch][name]
         return choices[index] if choices else index
 
@@ -202,7 +202,7 @@ def _loaded(contents: Contents) -> LoadedSearch:
 
 
 def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
-    """Return the metric of the scores, None where there is a single one."""
+    """Return the metric of the scores, None if there is a single one."""
     metric: str | None = contents.started.outline["metric"]
     if not metrics or metric in metrics:
         return metric if metrics else None
@@ -211,7 +211,7 @@ def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
     raise damaged(contents.path, "its metric")
 
 
-# How far it is ------------------------------------------------------------------------
+# Progress -----------------------------------------------------------------------------
 
 
 def _status(contents: Contents) -> str | None:
@@ -235,7 +235,7 @@ def _running_time(contents: Contents) -> float:
 
 
 def _space(contents: Contents) -> list[Branch]:
-    """Return the choices, objects as texts; None for numbers."""
+    """Return the choices of each parameter, with objects as texts; None for numbers."""
     try:
         return [
             {
@@ -249,13 +249,13 @@ def _space(contents: Contents) -> list[Branch]:
 
 
 def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:
-    """Return the candidates of which no more folds will be fitted."""
+    """Return the candidates whose folds are all fitted or not needed any more."""
     n_splits, finished = contents.started.n_splits, []
     for trial in trials:
         is_short = len(trial.folds) < n_splits
         if is_short and trial.number not in contents.over:
             continue
         if is_short and math.isfinite(trial.mean_of_folds(metric)):
-            trial.estimate = (math.nan, math.nan)  # a race has stopped it
+            trial.estimate = (math.nan, math.nan)  # stopped by a race
         finished.append(trial)
     return finished

@@ -1,18 +1,18 @@
-"""How optimistic the best score is: the best of many noisy scores is likely lucky.
+"""Optimism of the best score: the best of many noisy scores is probably lucky.
 
 Let y be the scores of the candidates on all rows. In a bag, they have errors e: their
 differences from the mean over all bags. Choose the candidate with the largest y + e.
-Its luck is known, as it is its own e. The mean of this luck over the bags, L, is how
-optimistic such a choice is.
+Its luck is its own e. The mean luck over the bags, L, measures how optimistic such a
+choice is.
 
-But y has errors of its own, so the scores y + e differ by more than y does. Let all be
-normally distributed, and v the variance of the differences in y, in units of that of
-the differences in e. The best of scores with variance v is lucky by an amount in
-proportion to 1 / sqrt(v), and the best of scores with variance v + 1 by 1 / sqrt(v + 1)
-only. So y is optimistic by L sqrt(1 + 1/v), where v is at least 1. We take v = 1. This
-is exact if the differences are nothing but noise. Otherwise L is smaller, and at most
-two fifths too much of it are taken off. A search that follows its luck makes up for it:
-it tries candidates that are like the best one, and share its luck in all bags.
+But y has errors itself, so the scores y + e differ by more than y does. Assume normal
+distributions, and let v be the variance of the differences in y, in units of that of
+the differences in e. The luck of the best of scores with variance v is proportional to
+1 / sqrt(v); with variance v + 1, it is proportional to 1 / sqrt(v + 1). So the optimism
+of y is L sqrt(1 + 1/v), with v at least 1. We take v = 1. This is exact if the
+differences are pure noise. Otherwise L is smaller, and at most two fifths too much of
+it are subtracted. A search that follows its luck compensates for this: it tries
+candidates similar to the best one, which share its luck in all bags.
 
 References
 ----------
@@ -36,36 +36,36 @@ from scipy.special import ndtri, stdtrit
 
 Array = NDArray[Any]
 
-#: Scores that differ by less, relative to their size, are equal: the first one counts.
+#: Scores with a smaller relative difference are equal: the first one counts.
 _ROUNDING = 1e-12
-#: What the interval leaves out at each end.
+#: Probability outside the interval at each end.
 _TAIL = 0.025
 
 
 class Honest(NamedTuple):
-    """A score of the winner, and its interval."""
+    """A score of the winner with its interval."""
 
     score: float = math.nan
     interval: tuple[float, float] = (math.nan, math.nan)
 
 
 def first_best(scores: Array) -> Array:
-    """Return the first of some scores that is as good as the best, of each line."""
+    """Return the first score of each row that is as good as the best."""
     best = scores.max(axis=-1, keepdims=True)
     return np.argmax(scores >= best - _ROUNDING * np.abs(best), axis=-1)
 
 
 def score_of_winner(of_all: Array, bags: Array, n_units: float) -> Honest:
-    """Return what the best candidate scores on new rows.
+    """Return the estimated score of the best candidate on new rows.
 
     Parameters
     ----------
     of_all : array of shape (m,)
         Scores of the candidates on all rows.
     bags : array of shape (b, m)
-        Scores in bootstrapped samples. Those with an undefined score do not count.
+        Scores in bags. Bags with an undefined score do not count.
     n_units : float
-        From how many rows the spread of the winner's scores is known: `effective`.
+        Effective number of rows, see `effective`.
     """
     known = bags[np.isfinite(bags).all(axis=1)]
     if len(known) < 2:
@@ -84,18 +84,18 @@ def score_of_winner(of_all: Array, bags: Array, n_units: float) -> Honest:
 
 
 def effective(n_units: int, without: Array) -> float:
-    """Return from how many rows the spread of a score is known.
+    """Return the effective number of rows behind the spread of a score.
 
-    It is as well known as from this many normally distributed rows. Where few rows
-    matter most, such as those of a rare class, their number is far below that of all:
-    the error of a variance depends on the fourth moment.
+    The spread is known as well as from this many normally distributed rows. If few rows
+    matter most, such as those of a rare class, it is far below the number of rows: the
+    error of a variance depends on the fourth moment.
 
     Parameters
     ----------
     n_units : int
-        How many rows, or groups of rows, there are.
+        Number of rows, or of groups of rows.
     without : array of shape (k,)
-        The score without one of them. Undefined ones do not count.
+        The score without each of the units. Undefined scores do not count.
     """
     known = without[np.isfinite(without)]
     spread = _spread(known) if len(known) else 0.0
@@ -106,24 +106,24 @@ def effective(n_units: int, without: Array) -> float:
 
 
 def _spread(values: Array) -> Array:
-    """Return the standard deviations of columns, however large or small they are."""
+    """Return the standard deviations of columns without over- or underflow."""
     size = np.abs(values).max(axis=0)
     size = np.where(size > 0, size, 1.0)
     return size * (values / size).std(axis=0)
 
 
 def _widening(spread: Array, winner: int, near: Array, shown: float) -> float:
-    """Return how much wider the interval is than the spread of the winner's scores.
+    """Return the ratio of the interval's width to the spread of the winner's scores.
 
-    In each bag another candidate is the best. Its score on all rows, less its luck, is
-    a draw of what the winner scores on new rows: these spread by `shown`. The scores of
-    a simple model spread less than those of a better one, and it wins where the rows
-    happen to say little. So the interval is wider by as much as those of that candidate
-    spread more which spreads the most within one standard error of the winner. Its
-    variance is at most that of the draws and of this candidate together: the scores of
-    a winner may hardly spread at all.
+    In each bag another candidate is the best. Its score on all rows, minus its luck, is
+    a draw of the winner's score on new rows; `shown` is the spread of these draws. The
+    scores of a simple model spread less than those of a better one, and it wins where
+    the rows contain little information. So the interval is widened to the largest
+    spread among the candidates within one standard error of the winner. Its variance is
+    at most that of the draws and of this candidate together, because the scores of a
+    winner may hardly vary at all.
     """
     own, most = spread[winner], spread.max(where=near, initial=spread[winner])
-    with np.errstate(all="ignore"):  # of scores that do not spread
+    with np.errstate(all="ignore"):  # for constant scores
         factor = min(shown * most / own, np.hypot(shown, most)) / own
     return float(factor) if math.isfinite(factor) else 1.0

@@ -1,4 +1,4 @@
-"""What a checkpoint says of its search: to the call that goes on, and to readers."""
+"""The description of a search in its checkpoint, for resuming and for readers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from skrobustbo.space import Space, from_json, to_json
 
 Params = dict[str, Any]
 
-#: Settings that have no influence on what has been done, but on where and how fast it
-#: runs, when it ends, and what is made of it: a resumed run says which have changed.
+#: Settings that do not change earlier results, but where and how fast the search runs,
+#: when it ends, and how its results are used. A resumed run reports which ones changed.
 _OF_A_CALL = {
     "n_iter",
     "n_jobs",
@@ -29,45 +29,45 @@ _OF_A_CALL = {
     "tol",
     "retry_failed",
     "on_trial",
-    "honest_score",  # compared where folds depend on it
+    "honest_score",  # compared if folds depend on it
 }
-#: These and those that are described in a part of their own.
+#: These settings, and those described in another part.
 _NOT_COMPARED = _OF_A_CALL | {
     "estimator",
     "param_space",
     "scoring",
     "cv",
     "checkpoint",
-    "random_state",  # compared with the seed that the checkpoint holds
+    "random_state",  # compared with the seed in the checkpoint
     "search_metric",
 }
 
-#: Characters of the choices of a parameter; of longer ones, candidates show the index.
+#: Characters of a parameter's choices; candidates show the index of longer ones.
 _LONGEST = 1_000_000
-#: Items of a dict that is shown as it is.
+#: Items of a dict that is stored as it is.
 _FEW = 10
 
 
 def fingerprint(
     search: Search, space: Space, data: Data, previous: str | None
 ) -> dict[str, dict[str, str]]:
-    """Return the descriptions of all that the results of a search depend on.
+    """Return descriptions of everything that the results of a search depend on.
 
     Parameters
     ----------
     search : RobustBayesSearchCV
         The search.
     space : Space
-        What it searches.
+        The space.
     data : dict
-        What is passed to `fit`, by name.
+        The arguments of `fit`, by name.
     previous : str or None
-        Describes the candidates of an earlier search, if there are any.
+        Describes the candidates of an earlier search, if any.
 
     Returns
     -------
     parts : dict of dict of str
-        For each part its items, described.
+        For each part, its described items.
     """
     settings = search.get_params(deep=False)
     settings["policy"] = make_policy(search.policy)
@@ -92,13 +92,13 @@ def fingerprint(
 
 
 def call_of(search: Search) -> dict[str, str]:
-    """Return the descriptions of the settings that may change from call to call."""
+    """Return descriptions of the settings that may change between calls."""
     settings = search.get_params(deep=False)
     return {k: describe(v, quiet=True) for k, v in settings.items() if k in _OF_A_CALL}
 
 
 def _kept_predictions(search: Search) -> Params:
-    """Return the setting by which folds have predictions, and of which metric."""
+    """Return the setting that decides if predictions are stored, and their metric."""
     if not keeps_predictions(search):
         return {}
     several = not (search.scoring is None or isinstance(search.scoring, str))
@@ -121,7 +121,7 @@ def _of_space(space: Space) -> dict[str, str]:
 
 def _of_branch(space: Space) -> dict[str, str]:
     found = {name: of_dimension(d) for name, d in space.dimensions.items()}
-    # The order of the parameters is that of the columns, and counts.
+    # The order of the parameters is that of the columns, so it matters.
     whole = f"{type(space).__name__} of {', '.join(found)}"
     points = getattr(space, "points", None)
     whole = whole if points is None else f"{whole}: {describe(points)}"
@@ -129,18 +129,17 @@ def _of_branch(space: Space) -> dict[str, str]:
 
 
 def of_dimension(dimension: Any) -> str:
-    """Return the description of a dimension."""
-    if getattr(dimension, "hard", False):  # which changes no search
+    if getattr(dimension, "hard", False):  # which does not change the search
         dimension = replace(dimension, hard=False)
     if not hasattr(dimension, "choices"):
         return repr(dimension)
-    # Values of parameters stand as they are: candidates show them, too.
+    # Values of parameters are stored as they are, because candidates show them too.
     choices = ", ".join(describe(choice) for choice in dimension.choices)
     ordered = "ordered " if dimension.ordered else ""
     return shortened(f"{ordered}{describe(type(dimension))} [{choices}]")
 
 
-# For those who only read it -----------------------------------------------------------
+# For readers --------------------------------------------------------------------------
 
 
 def outline(search: Search, space: Space) -> dict[str, Any]:
@@ -151,7 +150,7 @@ def outline(search: Search, space: Space) -> dict[str, Any]:
     search : RobustBayesSearchCV
         The search.
     space : Space
-        What it searches.
+        The space.
     """
     policy, named = search.policy, isinstance(search.policy, str)
     return {
@@ -180,22 +179,22 @@ def _choices(dimension: Any) -> list[Any] | None:
 
 
 def described(value: Any) -> Any:
-    """Return a value as it is where its description shows it, else described.
+    """Return a value as it is if its description shows it, else described.
 
-    A small dict, such as of class weights, is shown where each of its items would be.
+    A small dict, such as class weights, is kept if each of its items would be.
     """
     text = describe(value, quiet=True)  # the description of the search has warned
     if type(value) is dict and len(value) <= _FEW:
         items = [item for pair in value.items() for item in pair]
         if all(describe(item, quiet=True) == shown(item) for item in items):
             text = shortened(shown(value))
-    with suppress(TypeError):  # for what JSON does not have
+    with suppress(TypeError):  # for values that JSON cannot store
         if text == shown(value):
             return to_json(value)
     return {TEXT: text}
 
 
 def as_described(written: Any) -> Any:
-    """Return what `described` wrote of a value: the value or a text."""
+    """Return the value or text that `described` wrote."""
     is_text = isinstance(written, dict) and written.keys() == {TEXT}
     return str(written[TEXT]) if is_text else from_json(written)

@@ -1,7 +1,7 @@
-"""Which parameters an estimator takes, and which values it has at present.
+"""Which parameters an estimator accepts, and their current values.
 
-A parameter is valid if a clone's `set_params` takes it, listed by `get_params` or not,
-for every value of the searched components that it belongs to.
+A parameter is valid if `set_params` of a clone accepts it, listed by `get_params` or
+not, for every value of the searched components that it belongs to.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from skrobustbo.space import Space, constants, distinct
 
 Params = dict[str, Any]
 Given = Mapping[str, Any]
-#: Names, and the sets of values of the components that they belong to.
+#: Names, with the sets of values of the components that they belong to.
 Placed = tuple[list[str], list[Params]]
 
-#: How far warnings are from the line that calls `fit`.
+#: Stack level of warnings: the line that calls `fit`.
 _TO_FIT = 6
-#: Where in the unit cube parameters are set together: at low, high and middle values.
+#: Points of the unit cube to set parameters to: at low, high and middle values.
 _PLACES = 0.0, 1.0, 0.5
-#: A section of a docstring up to the next one, and the names that lines begin with.
+#: A section of a docstring up to the next one, and the names at the start of its lines.
 _SECTION = re.compile(r"^Parameters\n-{3,}\n(.*?)(?=^\S.*\n-{3,}$|\Z)", re.M | re.S)
 _STARS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 _ENTRY = re.compile(r"^(\w+(?: *, *\w+)*) *(?::|$)", re.M)
@@ -39,23 +39,23 @@ _ENTRY = re.compile(r"^(\w+(?: *, *\w+)*) *(?::|$)", re.M)
 
 @dataclass(frozen=True)
 class Refusal:
-    """What `set_params` says of a parameter that it refuses.
+    """Why `set_params` rejected a parameter.
 
     Attributes
     ----------
     name : str
         The parameter.
     above : dict
-        The searched components that it belongs to, the innermost last, and their values
-        at the time.
+        The searched components that it belongs to, the innermost last, with their
+        values at the time.
     owner : estimator or other value
         The innermost of these values, or the estimator.
     error : Exception
-        What `set_params` raised.
+        The exception raised by `set_params`.
     always : bool
-        Whether it refuses the parameter for all values of the components.
+        Whether the parameter is rejected for all values of the components.
     valid : dict
-        What is listed or documented, and its values; None where they are not known.
+        The listed or documented parameters and their values, None if unknown.
     """
 
     name: str
@@ -80,15 +80,15 @@ class Refusal:
 
 
 def check_names(space: Space, estimator: Any) -> None:
-    """Raise a ValueError if a parameter is none of the estimator's.
+    """Raise a ValueError if the estimator does not have a parameter.
 
-    A parameter of a component that is searched, too, must be one of all its values.
-    What cannot be cloned raises what `clone` raises.
+    A parameter of a searched component must be valid for all values of the component.
+    Objects that cannot be cloned raise the error of `clone`.
 
     Warns
     -----
     UserWarning
-        If a parameter is taken, but looks like a misspelling of another one.
+        If a parameter is accepted, but looks like a misspelling of another one.
     """
     for branch in space.branches:
         for value in chain.from_iterable(_choices(branch, n) for n in branch.names):
@@ -123,16 +123,16 @@ def _invalid(refusal: Refusal) -> ValueError:
 def first_refusal(
     estimator: Any, branch: Space, extra: Given | None = None
 ) -> Refusal | None:
-    """Return the first parameter that an estimator refuses; None if it takes all.
+    """Return the first parameter that an estimator rejects; None if it accepts all.
 
     Parameters
     ----------
     estimator : estimator
-        It stays as it is, as do the values of the space.
+        The estimator. Neither it nor the values of the space are changed.
     branch : Space
-        What is searched.
+        The space.
     extra : dict, default=None
-        Other parameters, and a value of each. Only these are then asked for.
+        Other parameters with a value each. If given, only these are checked.
     """
     extra = extra or {}
     points = _points(branch)
@@ -140,7 +140,7 @@ def first_refusal(
     for names, settings in _placed(extra or branch.names, branch):
         refused: dict[str, list[tuple[Params, Exception]]] = {}
         for above in settings:
-            # As `set_params` may depend on the values, one set of them is enough.
+            # One set of values is enough, as `set_params` may depend on the values.
             together = ({**point, **extra, **above} for point in points)
             if any(_error(estimator, params) is None for params in together):
                 continue
@@ -161,10 +161,10 @@ def first_refusal(
 def slips(
     estimator: Any, space: Space, extra: Given | None = None, also: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return, of parameters that are taken, what to say of those that look misspelt.
+    """Return warnings about accepted parameters that look misspelt.
 
-    Those are not listed by `get_params` nor documented, but close to one that is, or to
-    one of other names that are known (`also`).
+    These are neither listed by `get_params` nor documented, but close to a name that
+    is, or to another known name (`also`).
     """
     found = {}
     for name, known in _situations(estimator, space, extra):
@@ -197,22 +197,22 @@ def with_settings(listed: Given, given: Given) -> Params:
 
 
 def settings_in(branch: Space, listed: Given, given: Given) -> Params:
-    """Return the settings with parameters of a branch set, its constants among them."""
+    """Return the settings after those of a branch, including its constants, are set."""
     return with_settings(listed, {**constants(branch), **given})
 
 
 def present_values(estimator: Any, space: Space, name: str) -> list[Any]:
-    """Return what a parameter is now, for the values of searched components above it.
+    """Return a parameter's current value for each value of the components above it.
 
-    None where that is not known.
+    None if unknown.
     """
     return distinct(s.get(name) for _, s in _situations(estimator, space, [name]))
 
 
 def placeholder(estimator: Any, space: Space) -> str | None:
-    """Return a searched step that has no estimator at present, if all its choices are.
+    """Return a searched step that has only estimators as choices, but none now.
 
-    The estimator as given is then a form to be filled in, and cannot be fitted.
+    The estimator as given is then a template and cannot be fitted.
     """
     listed = estimator.get_params(deep=True)
     for step, value in (p for n, v in listed.items() for p in _named(n, v).items()):
@@ -227,7 +227,7 @@ def placeholder(estimator: Any, space: Space) -> str | None:
 def _situations(
     estimator: Any, space: Space, names: Iterable[str] | None = None
 ) -> Iterator[tuple[str, Params]]:
-    """Give names, by default all, each with the settings that it may stand in."""
+    """Yield names, by default all, each with the settings it may occur in."""
     listed = estimator.get_params(deep=True)
     for branch in space.branches:
         for group, values in _placed(names or branch.names, branch):
@@ -237,7 +237,7 @@ def _situations(
 
 
 def _placed(names: Iterable[str], branch: Space) -> Iterator[Placed]:
-    """Return groups of names, and all values of the searched components above them."""
+    """Return groups of names with all values of the searched components above them."""
     groups: dict[tuple[str, ...], list[str]] = {}
     named = {
         n: [p for v in _choices(branch, n) for p in _named(n, v)] for n in branch.names
@@ -258,7 +258,7 @@ def _placed(names: Iterable[str], branch: Space) -> Iterator[Placed]:
 
 
 def _named(name: str, value: Any) -> Params:
-    """Return the components that a list names, such as `steps`, with their values."""
+    """Return the components in a list such as `steps`, with their values."""
     owner = "".join(name.rpartition("__")[:2])
     items = value if isinstance(value, list | tuple) else ()
     pairs = [item for item in items if isinstance(item, tuple) and len(item) > 1]
@@ -266,17 +266,17 @@ def _named(name: str, value: Any) -> Params:
 
 
 def _depth(name: str, named: Collection[str]) -> tuple[int, bool]:
-    """Return a key by which components come after those that they may belong to."""
+    """Return a sort key that places components after those they may belong to."""
     return name.count("__"), not named
 
 
 def _is_of(name: str, components: Iterable[str]) -> bool:
-    """Return whether a name is one of some components, or inside one."""
+    """Return whether a name is a component or lies inside one."""
     return any(f"{name}__".startswith(f"{component}__") for component in components)
 
 
 def _choices(branch: Space, name: str) -> Sequence[Any]:
-    """Return the values of a parameter, none where they are not a list."""
+    """Return the values of a parameter; empty if they are not a list."""
     return getattr(branch.dimensions[name], "choices", ())
 
 
@@ -286,18 +286,18 @@ def _points(branch: Space) -> list[Params]:
 
 
 def _error(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
-    """Return what a copy raises when copies of parameters are set, None if nothing."""
+    """Return the exception when a copy's parameters are set, None if there is none."""
     copy = clone(estimator)
     values = {name: clone(value, safe=False) for name, value in params.items()}
     try:
         copy.set_params(**values)
-    except Exception as error:  # whatever it raises, it does not take it
+    except Exception as error:  # any exception means that it rejects them
         return error
     return None
 
 
 def _owner(name: str, listed: Mapping[str, Any], estimator: Any) -> tuple[Any, str]:
-    """Return what a parameter is set on, and the beginning of the name up to there."""
+    """Return the object that a parameter is set on, and the prefix of its name."""
     for above in _prefixes(name):
         if has_params(listed.get(above)):
             return listed[above], f"{above}__"
@@ -305,7 +305,7 @@ def _owner(name: str, listed: Mapping[str, Any], estimator: Any) -> tuple[Any, s
 
 
 def _prefixes(name: str) -> list[str]:
-    """Return what a nested name may be a parameter of, the innermost first."""
+    """Return the names that a nested name may be a parameter of, innermost first."""
     return [name[: match.start()] for match in re.finditer("__", name)][::-1]
 
 
@@ -327,7 +327,7 @@ def _documented(owner: Any) -> set[str]:
 
 
 def _all_documented(estimator: Any, listed: Mapping[str, Any]) -> Params:
-    """Return the documented parameters of an estimator and of those inside it."""
+    """Return the documented parameters of an estimator and its components."""
     inside = {f"{name}__": v for name, v in listed.items() if has_params(v)}
     owners = {"": estimator, **inside}
     return {f"{k}{name}": None for k, v in owners.items() for name in _documented(v)}

@@ -1,4 +1,4 @@
-"""What a search begins with: the source of its candidates, after all checks."""
+"""Preparation of a search: the source of its candidates, after all checks."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _PER_PARAMETER, _FEWEST = 5, 3
 def prepared(
     search: Search, journal: Journal, data: Data, n_iter: int, stops: Stops
 ) -> OptimizerSource:
-    """Return the source of a search's candidates, after all checks that need no fit.
+    """Return the source of a search's candidates, after all checks without fits.
 
     Parameters
     ----------
     search : RobustBayesSearchCV
         The search.
     journal : Journal
-        Knows the seed and the horizon of an earlier run.
+        Knows the seed and horizon of an earlier run.
     data : dict
-        What is passed to `fit`, by name.
+        The arguments of `fit`, by name.
     n_iter : int
-        Candidates in all.
+        Total number of candidates.
     stops : Stops
         Knows how much time is left.
     """
@@ -56,7 +56,8 @@ def prepared(
     space = searched(search, data, journal.horizon or n_iter)
     check_names(space, search.estimator)
     before = known_before(search, data, space)
-    # Data are described, which takes a while, where the description goes to a file.
+    # Describing data takes time, so it is done only if the description is stored in a
+    # file.
     described = {} if journal.path is None else data
     seed, drawn = search.random_state, not isinstance(search.random_state, Integral)
     seed, horizon = journal.begin(

@@ -1,4 +1,4 @@
-"""What a search makes of the candidates of an earlier one."""
+"""Use of the candidates of an earlier search."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from skrobustbo.space import Constraint, Space, constants, same
 
 Params = dict[str, Any]
 
-#: Candidates that are tried first, of other data. It does not depend on `n_iter`, which
-#: may grow while the candidates have to stay the same.
+#: Number of candidates to try first if they come from other data. Independent of
+#: `n_iter`, which may grow while the candidates must stay the same.
 _FIRST = 3
-#: How far warnings are from the line that calls `fit`.
+#: Stack level of warnings: the line that calls `fit`.
 _TO_FIT = 7
-#: Stands for a value that cannot be read, and is none of any space.
+#: Stands for an unreadable value, which is in no space.
 _UNREADABLE = "a choice of a list that has changed"
 
 
@@ -53,15 +53,15 @@ class Before:
     first : list of dict
         Candidates to try first.
     told : list of (dict, float)
-        What the model is told; those to try first are not among them.
+        Results to tell the model, without the candidates to try first.
     description : str or None
-        Tells these candidates from others.
+        Identifies these candidates.
     says : str
-        What the report says of them.
+        The report's text about them.
     default : Evaluation or None
-        The estimator as given, if it is the first candidate of all.
+        The estimator as given, if it is the first candidate.
     of_default : str
-        What the report says of that.
+        The report's text about it.
     """
 
     first: Sequence[Params] = ()
@@ -73,26 +73,26 @@ class Before:
 
     @property
     def n_outside(self) -> int:
-        """Number of candidates that no optimizer knows of: the default, or none."""
+        """Number of candidates unknown to the optimizer: the default, or none."""
         return int(self.default is not None and self.default.is_outside)
 
 
 def known_before(search: Search, data: Data, space: Space) -> Before:
-    """Return what `previous` says that is of use in a space.
+    """Return the part of `previous` that is useful in a space.
 
     Parameters
     ----------
     search : RobustBayesSearchCV
         The search.
     data : dict
-        What is passed to `fit`, by name.
+        The arguments of `fit`, by name.
     space : Space
-        What it searches.
+        The space.
 
     Warns
     -----
     UserWarning
-        If none of the candidates fits the space, or they are of other data.
+        If no candidate fits the space, or they come from other data.
     """
     if search.previous is None:
         return Before()
@@ -105,14 +105,14 @@ def known_before(search: Search, data: Data, space: Space) -> Before:
     return Before(
         first=[point.params for point in first],
         told=told if given.same_data else [],
-        description=describe(whole, quiet=True),  # of functions, the space has warned
+        description=describe(whole, quiet=True),  # functions: already warned of
         says=_account(given, len(points), len(first), reason),
     )
 
 
 @dataclass(frozen=True)
 class _Point:
-    """An earlier candidate that is a point of the space."""
+    """An earlier candidate as a point of the space."""
 
     params: Params
     score: float
@@ -120,7 +120,7 @@ class _Point:
 
 
 def _best(found: Sequence[_Point], constraints: Any, n: int) -> list[_Point]:
-    """Return the best points that may be asked, each once."""
+    """Return the best feasible points without duplicates."""
     allowed = None if constraints is None else Constraint(constraints)
     best: dict[tuple[int, bytes], _Point] = {}
     scored = [point for point in found if math.isfinite(point.score)]
@@ -133,7 +133,7 @@ def _best(found: Sequence[_Point], constraints: Any, n: int) -> list[_Point]:
 def _account(
     given: PreviousCandidates, n_fitting: int, n_first: int, reason: str
 ) -> str:
-    """Return what the report says of earlier candidates; warn if few are of use."""
+    """Return the report's text about earlier candidates; warn if few are useful."""
     of = count(len(given), "earlier candidate")
     says = f"{n_fitting} of {of} {be(n_fitting, 'fits', 'fit')} the space"
     if not n_fitting:
@@ -159,12 +159,13 @@ def _account(
 def _fitting(
     given: PreviousCandidates, space: Space, estimator: Any
 ) -> tuple[list[_Point], str]:
-    """Return those candidates that are points of the space, as it spells them.
+    """Return the candidates that are points of the space, with values as it has them.
 
-    A parameter that none of them has is taken from the estimator's present settings, as
-    that is what they were evaluated with. For the same reason, one that the space does
-    not have is left out if its value is the estimator's. Returned with them is why the
-    first of the others is none, as a sentence after a space; "" if there are no others.
+    If no candidate has a parameter, its value is the estimator's current one, because
+    the candidates were evaluated with it. For the same reason, a parameter outside the
+    space is dropped if its value is that of the estimator. Also returned is a sentence,
+    after a space, why the first of the others is not a point; "" if there are no
+    others.
     """
     listed = estimator.get_params(deep=True)
     names = {name for branch in space.branches for name in branch.names}
@@ -175,7 +176,7 @@ def _fitting(
     for params, whole, score in zip(ours, full, given.scores, strict=True):
         absent = (whole.keys() - params.keys()) & known
         if absent and len(space.branches) == 1:
-            # A table has the choice None as a missing value.
+            # A table stores the choice None as a missing value.
             params = {**params, **dict.fromkeys(absent)}
         try:
             points.append(_point(space, params if absent else whole, score))
@@ -187,9 +188,9 @@ def _fitting(
 
 
 def _searched(params: Params, names: Set[str], space: Space, listed: Params) -> Params:
-    """Return the parameters of a candidate that are searched: those of some names.
+    """Return the searched parameters of a candidate.
 
-    If another one is not as the estimator has it, all are returned.
+    If another parameter differs from the estimator's, all are returned.
     """
     ours = {name: value for name, value in params.items() if name in names}
     fixed = params.keys() - names
@@ -202,13 +203,13 @@ def _searched(params: Params, names: Set[str], space: Space, listed: Params) -> 
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether a setting is as it was; a table has 3.0 for 3."""
+    """Return whether a setting is unchanged; a table has 3.0 for 3."""
     from_table = type(one) is float and type(other) is int and one == other
     return from_table or same(one, other)
 
 
 def _unlisted(params: Params, space: Space, estimator: Any) -> str | None:
-    """Return that the estimator's value of a parameter is not known, if that is so."""
+    """Return a message if the estimator's value of a parameter is unknown."""
     listed = estimator.get_params(deep=True)
     names = {name for branch in space.branches for name in branch.names}
     fixed = {n: v for n, v in params.items() if n not in names and n not in listed}
@@ -222,9 +223,9 @@ def _unlisted(params: Params, space: Space, estimator: Any) -> str | None:
 
 
 def _point(space: Space, params: Params, score: float) -> _Point:
-    """Return a point of the space with the values that the space has.
+    """Return a point of the space, with values as the space has them.
 
-    A table has 3.0 where there were whole numbers, or choices, and missing values.
+    A table turns whole numbers and choices into 3.0, and None into missing values.
     """
     i, x = space.place(params)
     branch = space.branches[i]
@@ -235,13 +236,13 @@ def _point(space: Space, params: Params, score: float) -> _Point:
 # Reading ------------------------------------------------------------------------------
 
 
-#: A table of results, what its only score is of in words (None if that is not known),
-#: and whether it is of the same data.
+#: A table of results, a description of its only score (None if unknown), and whether it
+#: comes from the same data.
 _Earlier = tuple[Any, str | None, bool]
 
 
 def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
-    """Return the candidates of `previous`, whatever it is."""
+    """Return the candidates of `previous`, of any type."""
     previous = search.previous
     if isinstance(previous, PreviousCandidates):
         return previous
@@ -280,7 +281,7 @@ def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
 
 
 def _metric(search: Search, results: Any) -> str | None:
-    """Return the metric to look for; None for the only one there is."""
+    """Return the metric to look for; None if there is only one."""
     scoring = search.scoring if isinstance(search.scoring, str) else None
     names = [name for name in (metric_of(search), scoring) if name is not None]
     there = [name for name in names if f"mean_test_{name}" in results]
@@ -309,7 +310,7 @@ def _of_checkpoint(search: Search, data: Data, space: Space) -> _Earlier:
     found = read_contents(_checkpoint_path(search))
     searched, n_splits = found.started.search, found.started.n_splits
     trials, metrics = trials_in(found, partial(_choice, searched["space"], space))
-    # Not stopped, finished, and evaluated with all of a resource.
+    # Finished, not stopped, and evaluated with the full resource.
     whole = [
         trial
         for trial in trials
@@ -329,7 +330,7 @@ def _of_checkpoint(search: Search, data: Data, space: Space) -> _Earlier:
 
 
 def _checkpoint_path(search: Search) -> str:
-    """Return the path of a checkpoint that is there, and is not that of the search."""
+    """Return the path of an existing checkpoint of another search."""
     path = os.path.realpath(os.fsdecode(search.previous))
     own = search.checkpoint
     if own is not None and os.path.realpath(os.fsdecode(own)) == path:
@@ -348,9 +349,9 @@ def _checkpoint_path(search: Search) -> str:
 def _choice(
     described: Mapping[str, str], space: Space, branch: int, name: str, index: int
 ) -> Any:
-    """Return a choice of a checkpoint.
+    """Return a choice from a checkpoint.
 
-    It has choices by their places, which tell nothing where the list has changed.
+    A checkpoint stores choices by position, which is useless if the list has changed.
     """
     was = described.get(f"branch {branch} {name}", described.get(name))
     here = (branch.dimensions.get(name) for branch in space.branches)

@@ -1,4 +1,4 @@
-"""Candidates as a journal keeps them, and back."""
+"""Convert candidates to journal records and back."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from skrobustbo.model_selection._outline import as_described, described
 from skrobustbo.space import Space, from_json
 
 Trials = list[Evaluation]
-#: Returns a choice, given the branch, the name of the parameter, and the index.
+#: Returns a choice, given the branch, the name of the parameter and the index.
 Choice = Callable[[int, str, int], Any]
 
 
 def asked_of(evaluation: Evaluation, space: Space) -> Asked:
-    """Return what a journal keeps of a candidate just asked."""
+    """Return the journal record of a candidate that has just been asked."""
     if evaluation.is_outside:
         params = {name: described(v) for name, v in evaluation.params.items()}
         return Asked(-1, params, evaluation.resource, evaluation.said)
@@ -32,14 +32,14 @@ def asked_of(evaluation: Evaluation, space: Space) -> Asked:
 def evaluation_of(
     asked: Asked, space: Space, default: Evaluation | None = None
 ) -> Evaluation:
-    """Return the candidate that a journal has kept, without a number.
+    """Return the candidate of a journal record, without a number.
 
-    What is outside the space can only be the `default`.
+    Only the `default` may be outside the space.
 
     Raises
     ------
     ValueError, TypeError, KeyError, IndexError
-        If it is no point of this space.
+        If it is not a point of this space.
     """
     if asked.branch < 0:
         if default is None or asked_of(default, space).point != asked.point:
@@ -69,21 +69,21 @@ def trials_in(contents: Contents, choice: Choice) -> tuple[Trials, list[str]]:
     contents : Contents
         The checkpoint.
     choice : callable
-        Returns a choice, given the branch, the name of the parameter, and the index.
+        Returns a choice, given the branch, the name of the parameter and the index.
 
     Returns
     -------
     trials : list of Evaluation
-        With the folds done.
+        With their finished folds.
     metrics : list of str
-        The metrics; empty if there is a single one, or no fold yet.
+        The metrics; empty if there is a single one, or no fold is finished.
 
     Raises
     ------
     CheckpointError
-        If a candidate is none of the space that the checkpoint describes.
+        If a candidate is not a point of the space in the checkpoint.
     """
-    # Failures of before the metrics were known have no names.
+    # Failures recorded before the metrics were known have no names.
     scores = (fold.test_scores for _, fold in contents.done)
     named = (found for found in scores if SINGLE not in found)
     metrics = list(next(named, {}))

@@ -1,4 +1,4 @@
-"""Ways of choosing the candidate to refit."""
+"""Strategies to choose the candidate to refit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skrobustbo.model_selection._default import DEFAULT
 Results = Mapping[str, Any]
 Array = NDArray[np.float64]
 
-#: Probability that one of equally good candidates is taken to be better.
+#: Probability of calling one of equally good candidates better.
 _ALPHA = 0.05
 
 
@@ -39,7 +39,7 @@ def best_posterior_mean(cv_results: Results) -> int:
     Raises
     ------
     ValueError
-        If the results have no posterior mean, or none that is finite.
+        If the results have no finite posterior mean.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def best_posterior_mean(cv_results: Results) -> int:
 
 
 class one_standard_error:
-    """The simplest candidate within one standard error of the best.
+    """Choose the simplest candidate within one standard error of the best.
 
     Pass an instance as `refit`. The standard error is that of the best candidate's mean
     test score over its folds: s / sqrt(k), where s is the sample standard deviation of
@@ -83,8 +83,8 @@ class one_standard_error:
     Parameters
     ----------
     simplest : str or callable
-        A measure that is smaller for a simpler candidate: the name of a parameter with
-        numbers, or a callable ``params -> number``.
+        A measure that is smaller for simpler candidates: the name of a numeric
+        parameter, or a callable ``params -> number``.
     metric : str, default=None
         The metric to compare, if there are several.
 
@@ -134,12 +134,12 @@ class one_standard_error:
         -------
         index : int
             The simplest candidate within one standard error; among equally simple ones,
-            the one with the highest score. An estimator as given for which the measure
-            is not defined counts as the least simple.
+            the one with the highest score. If the measure is undefined for the
+            estimator as given, it counts as the least simple.
         """
         mean, folds = _scores(cv_results, self.metric, "one_standard_error")
         best = int(np.nanargmax(mean))
-        # Of a single fold, it is not known.
+        # A single fold has no standard error.
         error = standard_error(folds[best])
         least = mean[best] - np.nan_to_num(error, posinf=np.inf)
         params, labels = cv_results["params"], cv_results.get("model_label")
@@ -150,7 +150,7 @@ class one_standard_error:
             except Exception:
                 if labels is None or labels[i] != DEFAULT:
                     raise
-                return np.inf, -mean[i]  # its values need not be numbers
+                return np.inf, -mean[i]  # its values may not be numbers
 
         return min(map(int, np.flatnonzero(mean >= least)), key=order)
 
@@ -172,16 +172,16 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
     """Return the index of the best candidate, or of the untuned estimator.
 
     Pass it as `refit`. The best of many candidates is often ahead by luck alone, and
-    may then be worse on new data. So the search refits it only if it is shown to be
-    better than the estimator as given, which is candidate 0 with
+    may then be worse on new data. The search therefore refits it only if it is
+    significantly better than the estimator as given, which is candidate 0 with
     ``include_default=True``.
 
-    The best candidate has to be ahead by so many standard errors that this happens to
-    one of equally good candidates with a probability of 5%, by Bonferroni's correction:
-    2.9 of them with 30 candidates. The standard error is that of the difference of two
-    mean scores on the same folds. There are two estimates of it, and the larger one
-    counts: that from the better half of all candidates, without the effects of the
-    folds, and that from these two candidates alone.
+    The best candidate must be ahead by so many standard errors that, among equally good
+    candidates, this happens with a probability of 5%, by Bonferroni's correction: 2.9
+    standard errors with 30 candidates. The standard error is that of the difference of
+    two mean scores on the same folds. The larger of two estimates counts: one from the
+    better half of all candidates, without the effects of the folds, and one from these
+    two candidates alone.
 
     Parameters
     ----------
@@ -194,9 +194,9 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
     Returns
     -------
     index : int
-        The best candidate, or the estimator as given. A single fold shows no
-        difference. If the estimator as given is not among the candidates, or has
-        failed, the best candidate is returned.
+        The best candidate, or the estimator as given. With a single fold, it is the
+        estimator as given. If that is not a candidate, or has failed, it is the best
+        candidate.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
 
 
 def _scores(cv_results: Results, metric: str | None, whose: str) -> tuple[Array, Array]:
-    """Return the mean scores of candidates, and those of their folds, (n, n_splits)."""
+    """Return the mean scores of candidates and the scores of their folds."""
     given = "mean_test_"
     names = [key[len(given) :] for key in cv_results if key.startswith(given)]
     metric = names[0] if metric is None and len(names) == 1 else metric
@@ -254,11 +254,11 @@ def _scores(cv_results: Results, metric: str | None, whose: str) -> tuple[Array,
 
 
 def standard_error(scores: Any) -> float:
-    """Return the standard error of a mean over folds; nan for a single one."""
+    """Return the standard error of a mean over folds; nan for a single fold."""
     n = len(scores)
     if n < 2:
         return np.nan
-    # By a power of two, which changes no bit, as squares may over- or underflow.
+    # By a power of two, which is exact, because squares may over- or underflow.
     _, exponent = np.frexp(np.abs(scores).max())
     error = np.std(np.ldexp(scores, -exponent), ddof=1) / np.sqrt(n)
     return float(np.ldexp(error, exponent))

@@ -1,4 +1,4 @@
-"""The resource of a search: its amounts, and what folds get of it."""
+"""The resource of a search: its amounts, and how folds use them."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from skrobustbo.model_selection._parameters import first_refusal, present_values
 from skrobustbo.model_selection._settings import Data, Resource
 from skrobustbo.space import Space
 
-#: Rungs below the full resource, where `min` does not say otherwise.
+#: Number of rungs below the full resource, unless `min` is set.
 _BELOW = 2
-#: Rows at least of each class at the lowest rung, where it does not.
+#: Rows of each class at the lowest rung, unless `min` is set.
 _ROWS = 20
-#: How far warnings are from the line that calls `fit`.
+#: Stack level of warnings: the line that calls `fit`.
 _TO_FIT = 6
 
 
 def staged(
     given: Resource, estimator: Any, space: Space, data: Data, seed: int
 ) -> tuple[list[int], ResourceAxis]:
-    """Return the amounts of a resource, ascending, and what folds get a part of.
+    """Return the amounts of a resource, ascending, and the object that applies them.
 
     Parameters
     ----------
     given : Resource
         The setting.
     estimator : estimator
-        The one to tune.
+        The estimator to tune.
     space : Space
-        What is searched.
+        The space.
     data : dict
-        What is passed to `fit`, by name.
+        The arguments of `fit`, by name.
     seed : int
-        Draws subsets of rows.
+        Seed of the subsets of rows.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def staged(
 
 
 def _strata(estimator: Any, y: Any) -> Any:
-    """Return the class of each row as a number, None where rows have none."""
+    """Return the class of each row as a number, None without classes."""
     if not is_classifier(estimator) or y is None:
         return None
     has_classes = type_of_target(y) in ("binary", "multiclass")
@@ -82,7 +82,7 @@ def _strata(estimator: Any, y: Any) -> Any:
 
 
 def _full_value(given: Resource, estimator: Any, space: Space) -> int:
-    """Return the full amount of a parameter: what the estimator has, by default."""
+    """Return the full amount of a parameter, by default the estimator's value."""
     name = given.name
     _check_parameter(given, estimator, space)
     slip = slips(estimator, space, {name: 1}, also=[ROWS]).get(name)
@@ -109,7 +109,7 @@ def _check_most(name: str, value: int | None, most: int, what: str) -> None:
 
 
 def _check_parameter(given: Resource, estimator: Any, space: Space) -> None:
-    """Raise a ValueError unless a parameter of the estimator can be the resource."""
+    """Raise a ValueError unless the parameter can be a resource."""
     name = given.name
     if any(name in branch.names for branch in space.branches):
         raise ValueError(
@@ -120,7 +120,7 @@ def _check_parameter(given: Resource, estimator: Any, space: Space) -> None:
     for branch in space.branches:
         refusal = first_refusal(estimator, branch, extra)
         if refusal is not None:
-            # Those that could be a resource.
+            # Parameters that could be a resource.
             named = [n for n, v in refusal.valid.items() if v is None or _is_amount(v)]
             hint = did_you_mean(name, [ROWS, *named])
             raise ValueError(

@@ -1,10 +1,9 @@
-"""Metrics of many bootstrapped samples at once, by how often each row was drawn.
+"""Metrics of many bootstrap samples at once, from the counts of drawn rows.
 
-A rule takes the true values of n rows and, of each of m candidates, the predictions. It
-returns a function from weights of shape (b, n), in which a row counts as often as it
-was drawn, to the metric of shape (b, m), nan where it is undefined; or None where a
-rule does not apply. scikit-learn's functions do the same for one sample of one
-candidate at a time, which takes a hundred times as long.
+A rule takes the true values of n rows and the predictions of m candidates. It returns a
+function from weights of shape (b, n), the counts of each row, to the metric of shape
+(b, m), nan if undefined; or None if the rule does not apply. scikit-learn's functions
+score one sample of one candidate at a time, which is a hundred times slower.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ Rule = Callable[..., Weighted | None]
 
 
 def _mean(values: Array) -> Weighted:
-    """Return the mean of values of shape (m, n)."""
-
     def scores(weights: Array) -> Array:
         return weights @ values.T / weights.sum(axis=1, keepdims=True)
 
@@ -40,7 +37,7 @@ def _accuracy(y: Array, predicted: Sequence[Array]) -> Weighted | None:
 
 
 def _total(weights: Array, column: Array) -> Array:
-    """Return how many rows were drawn, shape (b,)."""
+    """Return the number of drawn rows, shape (b,)."""
     return weights.sum(axis=1)
 
 
@@ -48,7 +45,7 @@ def _spread(weights: Array, column: Array) -> Array:
     """Return the sum of squared deviations of centred values, shape (b,)."""
     size = weights @ np.square(column)
     spread: Array = size - np.square(weights @ column) / weights.sum(axis=1)
-    # Of equal values there is nothing to explain.
+    # Constant values leave nothing to explain.
     spread[spread <= 1e-12 * size] = np.nan
     return spread
 
@@ -104,7 +101,7 @@ def _roc_auc(y: Array, predicted: Sequence[Array]) -> Weighted | None:
 
 
 def _area(positive: Array, predicted: Array) -> Weighted:
-    """Return the area under the curve of one candidate, of shape (b,)."""
+    """Return the area under the curve of one candidate, shape (b,)."""
     order = np.argsort(predicted, kind="stable")
     ranked = predicted[order]
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
@@ -130,9 +127,10 @@ def _by_label(
     average: str | None = "binary",
     pos_label: Any = 1,
 ) -> Weighted | None:
-    """Return the average over labels of how many hits there are.
+    """Return the average over labels of the share of hits.
 
-    That is relative to how often the label is predicted and true, each times a factor.
+    It is relative to the numbers of predicted and true occurrences, each times a
+    factor.
     """
     if average not in _AVERAGES or y.ndim != 1 or any(p.ndim != 1 for p in predicted):
         return None
@@ -151,7 +149,7 @@ def _by_label(
         hits, n_guessed, n_true = counts
         below = of_guessed * n_guessed + of_true * n_true
         ratios = np.where(below > 0, hits / below, 0.0)
-        # Labels count by how often they are true, or if they occur at all.
+        # Labels are weighted by their frequency, or equally if they occur at all.
         shares = {
             "weighted": n_true,
             "macro": n_guessed + n_true > 0,
@@ -168,10 +166,10 @@ def _by_label(
     return scores
 
 
-#: The averages of scikit-learn, and that of the recall of labels that occur.
+#: scikit-learn's averages, and the recall averaged over occurring labels.
 _AVERAGES = ("binary", "macro", "micro", "weighted", "recall")
 
-#: Rules take the settings of the metric by name; weights of rows are in the counts.
+#: Rules take the settings of the metric by name; the counts include sample weights.
 RULES: dict[Callable[..., Any], Rule] = {
     metrics.accuracy_score: _accuracy,
     metrics.balanced_accuracy_score: partial(_by_label, 0, 1, average="recall"),
@@ -195,12 +193,12 @@ def weighted(
     predicted: Sequence[Array],
     settings: Mapping[str, Any],
 ) -> Weighted | None:
-    """Return the metric as a function of weights, None where there is no rule."""
+    """Return the metric as a function of weights, None without a rule."""
     rule = RULES.get(function)
     if rule is None:
         return None
     try:
         signature(rule).bind(y, predicted, **settings)
-    except TypeError:  # settings that it does not know
+    except TypeError:  # unknown settings
         return None
     return rule(y, predicted, **settings)

@@ -26,14 +26,14 @@ from skrobustbo.space import Space
 
 Params = dict[str, Any]
 Constraints = dict[str, Any]
-#: What is passed to `fit`, by name.
+#: The arguments of `fit`, by name.
 Data = Mapping[str, Any]
 
 
 class Racing(BaseEstimator):
-    """When racing stops a candidate.
+    """Settings of racing: when to stop a candidate.
 
-    To be passed to `RobustBayesSearchCV` as `racing`, and checked by its `fit`.
+    Pass it to `RobustBayesSearchCV` as `racing`; `fit` validates it.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Racing(BaseEstimator):
         the best by more than the margin. It holds for the whole search, under the
         models that the policy considers plausible.
     margin : float, default=0.25
-        The margin, in standard errors of a mean score. They do not include what makes
-        a fold easier or harder for all candidates.
+        The margin, in standard errors of a mean score. They exclude what makes a fold
+        easier or harder for all candidates.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class Racing(BaseEstimator):
 
 
 class Resource(BaseEstimator):
-    """What candidates are evaluated with a part of, and with which parts.
+    """A resource that candidates are first evaluated with a part of.
 
-    To be passed to `RobustBayesSearchCV` as `resource`, and checked by its `fit`.
+    Pass it to `RobustBayesSearchCV` as `resource`; `fit` validates it.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Resource(BaseEstimator):
         "max_iter".
     min : int, default=None
         The smallest amount. Default: a ninth of the full amount (with ``factor=3``),
-        and at least 20 rows of each class for "n_samples".
+        and for "n_samples" at least 20 rows of each class.
     max : int, default=None
         The full amount. Default: all rows, or the value in the estimator. Required if
         its `get_params` does not list the resource.
@@ -117,7 +117,7 @@ class Resource(BaseEstimator):
 
 
 class Search(BaseSearchCV):
-    """A search and its settings, without what it does; see `RobustBayesSearchCV`."""
+    """The settings of a search, without its methods; see `RobustBayesSearchCV`."""
 
     optimizer_: Optimizer
     stop_reason_: str
@@ -130,7 +130,7 @@ class Search(BaseSearchCV):
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
         "include_default": ["boolean"],
-        "previous": "no_validation",  # of its many kinds, reading it says more
+        "previous": "no_validation",  # has many types; reading it gives better messages
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "schedule": [StrOptions(set(get_args(ScheduleName)))],
         "racing": ["boolean", StrOptions({"confident"}), Racing, None],
@@ -220,13 +220,13 @@ class Search(BaseSearchCV):
         self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> Params:
-        """Return the settings, and with `deep` those of estimators among them.
+        """Return the settings, with `deep` also those of estimators among them.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to return the settings of `estimator`, too. What `previous` was
-            fitted with is none of ours.
+            Whether to return the settings of `estimator` too, but not those of
+            `previous`.
 
         Returns
         -------
@@ -251,13 +251,13 @@ class Search(BaseSearchCV):
 
 
 def racing_of(search: Search) -> Racing | None:
-    """Return how a search races; None if it does not."""
+    """Return the racing settings of a search; None without racing."""
     if not search.racing:
         return None
     return search.racing if isinstance(search.racing, Racing) else Racing()
 
 
 def resource_of(search: Search) -> Resource | None:
-    """Return what candidates are evaluated with a part of; None if nothing."""
+    """Return the resource of a search; None without one."""
     name = search.resource
     return Resource(name) if isinstance(name, str) else name

@@ -1,4 +1,4 @@
-"""What is computed after the last fold: nothing of it is worth the search."""
+"""Computations after the last fold, which must not cost the search."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ T = TypeVar("T")
 
 
 class Attempt(Protocol):
-    """Computes something by name; `otherwise` is what it returns if that fails."""
+    """Computes a named result; returns `otherwise` if that fails."""
 
     def __call__(self, what: str, compute: Callable[[], T], otherwise: T) -> T: ...
 
 
 @contextmanager
 def softly() -> Iterator[Attempt]:
-    """Give a function that computes what may fail; a single warning tells what did.
+    """Yield a function for computations that may fail; one warning lists failures.
 
-    An exception costs the thing that was computed, and nothing else. Ctrl-C is none.
+    An exception only costs the result that it occurred in. Ctrl-C still interrupts.
     """
     failed: dict[str, list[str]] = {}
 
     def attempt(what: str, compute: Callable[[], T], otherwise: T) -> T:
         try:
             return compute()
-        except Exception as error:  # whatever it is, the search is paid for
+        except Exception as error:  # any exception: the search must not be lost
             failed.setdefault(cause_of(error), []).append(what)
             return otherwise
 
@@ -45,7 +45,7 @@ def softly() -> Iterator[Attempt]:
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the type and the first line of an exception, and of what caused it."""
+    """Return the type and first line of an exception and of its causes."""
     line = "".join(format_exception_only(error)).split("\n")[0]
     cause = error.__cause__
     return clipped(line, 200) + (f", from {cause_of(cause)}" if cause else "")

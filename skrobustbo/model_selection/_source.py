@@ -1,4 +1,4 @@
-"""Candidates that an optimizer asks for, one round after the other."""
+"""Candidates proposed by an optimizer, round by round."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from skrobustbo.optimizer import Optimizer
 
 
 class OptimizerSource:
-    """The candidates of an `Optimizer`, told their mean test scores.
+    """The candidates of an `Optimizer`, which is told their mean test scores.
 
     Parameters
     ----------
@@ -38,36 +38,37 @@ class OptimizerSource:
     fresh : callable
         Returns an optimizer that has not been asked yet.
     journal : Journal
-        Knows what of the results comes from an earlier run.
+        Knows which results come from an earlier run.
     n_iter : int
-        Candidates in all.
+        Total number of candidates.
     before : Before
-        What is known of an earlier search.
+        What is known from an earlier search.
     resource : ResourceAxis or None
-        What evaluations get a part of, if they do. `n_iter` then counts full ones.
+        The resource of evaluations, if any. `n_iter` then counts full evaluations.
     stops : Stops
-        Knows how many there is time for.
+        Knows how many candidates there is time for.
 
     Attributes
     ----------
     optimizer : Optimizer
-        Asked and told.
+        The optimizer of the search.
     metric : str or None
-        The metric searched for where there are several.
+        The metric to optimise, if there are several.
     seconds : float
         Time spent in the optimizer.
     reason : str
-        What ends the candidates: "n_iter", "space_exhausted" or one of `CRITERIA`.
+        Why there are no more candidates: "n_iter", "space_exhausted" or one of
+        `CRITERIA`.
     trials : list of Evaluation
-        Those told, with their folds.
+        The told candidates with their folds.
     n_used : float
-        What has been used of `n_iter`.
+        Used part of `n_iter`.
     near : str
-        Says so where the tolerance is nearly reached, else "".
+        A text if the tolerance is nearly reached, else "".
     resource : ResourceAxis or None
-        What evaluations get a part of, if they do.
+        The resource of evaluations, if any.
     schedule : Schedule
-        When to ask for candidates and tell their values, and the races.
+        Decides when to ask for candidates and tell their values, and holds the races.
     """
 
     def __init__(
@@ -88,15 +89,15 @@ class OptimizerSource:
         self.metric = metric_of(search)
         self.seconds, self.reason, self.near = 0.0, "n_iter", ""
         self.trials: list[Evaluation] = []
-        #: The highest mean score of these, and the first that has it.
+        #: The highest mean score of these, and the first candidate with it.
         self._best: tuple[float, Evaluation | None] = -math.inf, None
-        #: These and those that are not told yet, in the order asked.
+        #: All candidates in the order asked, told or not.
         self._asked: list[Evaluation] = []
         self.n_used = self._n_done = 0.0
         self._diverged = False
         how = search.schedule, search.batch_size
         self.schedule = Schedule.named(*how, self._races())
-        n_rounds, n_noted = journal.n_asked  # the last one may be smaller than others
+        n_rounds, n_noted = journal.n_asked  # the last round may be smaller
         n_new = max(self._n_iter - n_noted, 0)
         # Rounded up.
         self.n_rounds: int | None = n_rounds - (-n_new // self.schedule.n_at_once)
@@ -114,7 +115,7 @@ class OptimizerSource:
             self.seconds += time.perf_counter() - start
 
     def check(self, metrics: list[str]) -> None:
-        """Raise a ValueError if it is not clear which metric to search for."""
+        """Raise a ValueError if the metric to optimise is ambiguous."""
         if not metrics and self._search.search_metric is not None:
             raise ValueError(
                 "The 'search_metric' of RobustBayesSearchCV must be None if 'scoring' "
@@ -133,20 +134,20 @@ class OptimizerSource:
         """Ask for the next candidates; none if the budget or the space is used up."""
         self._check_fits(last=False)
         with self._timed():
-            # Candidates in flight may change the answer, but the search is over.
+            # Pending candidates may change the answer, but the search is over.
             if self.reason in CRITERIA or (self._n_left and self._meets_criterion()):
                 return []
             n = min(self._n_left, self.schedule.n_at_once)
             asked = self._take(self._ask(n, self._horizon(n)))
-        if not asked and len(self._asked) == len(self.trials):  # none is in flight
+        if not asked and len(self._asked) == len(self.trials):  # none is pending
             self._check_fits(last=True)
         return asked
 
     @property
     def n_planned(self) -> int:
-        """Candidates there will be at most: no more than the space has points.
+        """The largest possible number of candidates, limited by the size of the space.
 
-        With a resource, evaluations, if all further ones are full ones.
+        With a resource, the number of evaluations, if all further ones are full.
         """
         if self.resource is not None:
             return len(self._asked) + self._n_left
@@ -160,10 +161,10 @@ class OptimizerSource:
         return max(0, math.ceil(round(self._n_iter - self.n_used, 9)))
 
     def _horizon(self, n: int) -> int | None:
-        """Return the horizon to ask for `n` candidates with.
+        """Return the horizon when asking for `n` candidates.
 
-        It is what the first run planned, or what the time allows if that is less. As
-        long as nothing is known of the time, it stays what it was.
+        It is the number planned by the first run, or what the time allows if that is
+        less. It stays unchanged until durations are known.
         """
         expected = self._stops.expected(len(self.trials), self._n_done)
         if expected is None:
@@ -187,7 +188,7 @@ class OptimizerSource:
                 if first:
                     asked[0].said["label"] = DEFAULT
             self.reason = "n_iter"
-        if not asked:  # an ask in vain must leave no trace
+        if not asked:  # a failed ask must not change anything
             self.optimizer.horizon = before
         return asked
 
@@ -198,7 +199,7 @@ class OptimizerSource:
         return asked
 
     def _meets_criterion(self) -> bool:
-        """Return whether a criterion ends the search, which is then its reason."""
+        """Return whether a criterion ends the search, and set the reason."""
         for reason, criterion in CRITERIA.items():
             so_far = self._search, self.optimizer, self.trials, self.metric
             is_met, self.near = criterion(*so_far)
@@ -210,7 +211,7 @@ class OptimizerSource:
     # Races ----------------------------------------------------------------------------
 
     def _races(self) -> Races | None:
-        """Return the races of the search; None if it has none."""
+        """Return the races of the search; None without racing."""
         rules = racing_of(self._search)
         if rules is None:
             return None
@@ -221,7 +222,7 @@ class OptimizerSource:
         return Races(*given, score=self._score, beliefs=self._beliefs)
 
     def _score(self, result: FoldResult) -> float:
-        """Return the score of a fold in the metric of the race, nan if it failed."""
+        """Return a fold's score in the metric of the race, nan if it failed."""
         score = result.score(self.metric)
         return score if math.isfinite(score) else math.nan
 
@@ -229,36 +230,36 @@ class OptimizerSource:
         with self._timed():
             return self.optimizer._beliefs(evaluation.trial)
 
-    # What a journal keeps -------------------------------------------------------------
+    # Journal records ------------------------------------------------------------------
 
     def records(self, asked: Sequence[Evaluation]) -> list[Asked]:
-        """Return the new candidates, with the models' predictions."""
+        """Return the records of new candidates, with the models' predictions."""
         return [asked_of(each, self.optimizer.space) for each in asked]
 
     def read(self, asked: Asked) -> Evaluation:
-        """Return the candidate that `records` wrote; raise if it is none."""
+        """Return the candidate that `records` wrote; raise an error for others."""
         return evaluation_of(asked, self.optimizer.space, self._before.default)
 
     def resume(self, noted: Sequence[Asked]) -> list[Evaluation]:
         """Return the candidates of an earlier round, by asking for them again.
 
-        The optimizer then has the same state as in the earlier run, to the last bit, so
-        that its state need not be stored. If it proposes other candidates, as another
-        version of a package may, the recorded ones are used: a new optimizer takes them
-        over. None are returned if the space is used up until a candidate in flight is
-        told, as it then was in the earlier run.
+        The optimizer then has exactly the state of the earlier run, so that its state
+        need not be stored. If it proposes other candidates, for example with another
+        version of a package, the recorded ones are used: a new optimizer takes them
+        over. The list is empty if the space is used up until a pending candidate is
+        told, as in the earlier run.
 
         Raises
         ------
         ValueError, TypeError, KeyError, IndexError
-            If the records are not what `records` wrote, for this space.
+            If the records are not those of `records` for this space.
         """
         read = [self.read(record) for record in noted]
         if not self._diverged:
             with self._timed():
                 asked = self._ask(len(noted), read[0].horizon)
             if not asked and len(self._asked) > len(self.trials):
-                return []  # until one in flight is told
+                return []  # until a pending one is told
             if are_those(asked, read, self.optimizer.space):
                 for each, earlier in zip(asked, read, strict=True):
                     each.said = earlier.said
@@ -300,7 +301,7 @@ class OptimizerSource:
         if score > self._best[0]:
             self._best = score, evaluation
         n_read = self._journal.n_read_of.get(evaluation.number, 0)
-        if n_read < len(evaluation.folds):  # else an earlier run called it
+        if n_read < len(evaluation.folds):  # otherwise an earlier run called it
             tell_listener(self._search.on_trial, evaluation, self.metric)
         if len(self.trials) == self.n_planned:
             self._check_fits(last=True)
@@ -312,13 +313,13 @@ class OptimizerSource:
         self.optimizer._record(evaluation, mean, std)
 
     def _check_fits(self, *, last: bool) -> None:
-        """Raise an error if all fits have failed, and others probably would, too."""
+        """Raise an error if all fits have failed, and others probably would too."""
         if self._best[1] is None:
             least = self.optimizer.n_initial_points
             check_fits(self.trials, self._search, self._journal, least=least, last=last)
 
     def progress(self) -> Mapping[str, Any]:
-        """Return the best so far and the count of candidates, for callbacks."""
+        """Return the best score so far and the number of candidates, for callbacks."""
         told: dict[str, Any] = {"n_candidates": len(self.trials)}
         score, best = self._best
         if best is not None:
@@ -328,7 +329,8 @@ class OptimizerSource:
     def columns(self) -> Mapping[str, Any]:
         """Return the predictions for each candidate, before and after the search."""
         mean, std = np.full((2, len(self.trials)), np.nan)
-        # The score of an estimator as given that no model knows stands for itself.
+        # An estimator as given that no model knows keeps its score as the posterior
+        # mean.
         for i in range(self._n_outside):
             mean[i] = self.trials[i].mean_score(self.metric)
         if found_in(self.trials, self.metric):
@@ -344,7 +346,7 @@ class OptimizerSource:
         return columns | (self._resource_columns() if self.resource else {})
 
     def _race_columns(self) -> dict[str, Any]:
-        """Return the folds of each candidate, and the estimates of stopped ones."""
+        """Return the fold count of each candidate, and estimates of stopped ones."""
         unknown = (math.nan, math.nan)
         estimates = [trial.estimate or unknown for trial in self.trials]
         return {
@@ -365,7 +367,7 @@ class OptimizerSource:
         }
 
     def notes(self) -> Outcome:
-        """Return what the report needs, at the end of the search."""
+        """Return what the report needs at the end of the search."""
         return Outcome(
             optimizer=self.optimizer,
             metric=self.metric,
