@@ -1,9 +1,9 @@
-"""The events of a search, and the rows of JSON that they are in a file.
+"""The events of a search, and their JSON rows in a file.
 
-A search has started, with its splits; a candidate is asked; a fold is measured; a
-candidate is over without all of its folds; a call of `fit` has begun or ended. Of
-several events about the same fold, or the same call, the last one counts. Each kind has
-one writer and one reader.
+Events: a search starts, with its splits; a candidate is asked; a fold is measured; a
+candidate ends without all its folds; a call of `fit` begins or ends. Of several events
+about the same fold or call, the last one counts. Each kind has one writer and one
+reader.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from skrobustbo._trials import COLUMNS, SINGLE, FoldId, FoldResult, Trial
 Split = tuple[NDArray[Any], NDArray[Any]]
 Event = TypeVar("Event")
 
-#: Characters kept of the traceback of a failed fit, its end.
+#: Characters stored of the traceback of a failed fit, from its end.
 MAX_ERROR = 100_000
-#: Characters that a candidate, or a fold without predictions, may take; and a fold with
-#: them, which is nearly what SQLite takes.
+#: Maximum characters of a candidate, or of a fold without predictions; and of a fold
+#: with predictions, close to SQLite's limit.
 MAX_BODY, MAX_PREDICTED = 4_000_000, 999_000_000
 
 
 class Malformed(ValueError):
-    """What a row holds is not what it should."""
+    """The content of a row is invalid."""
 
 
 def require(condition: bool, what: str) -> None:
-    """Raise unless a condition holds; `what` names the part that is wrong."""
+    """Raise Malformed unless a condition holds; `what` names the invalid part."""
     if not condition:
         raise Malformed(what)
 
 
 def dumps(value: Any) -> str:
-    """Return JSON text, the same for the same value; numbers exactly."""
+    """Return JSON text, equal for equal values, with exact numbers."""
     return json.dumps(value, default=_number, separators=(",", ":"))
 
 
 def _number(value: Any) -> Any:
-    """Return a number of another type than those of Python as one of these."""
+    """Return a number of another library as a Python number."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, bool | int) else float(value)
 
@@ -67,7 +67,7 @@ def write(event: Any) -> str:
 
 
 def loads(body: str) -> dict[str, Any]:
-    """Return the JSON object of a text; Malformed if it is none."""
+    """Return the JSON object of a text; Malformed for anything else."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -77,16 +77,16 @@ def loads(body: str) -> dict[str, Any]:
 
 
 def made(kind: Callable[..., Event], record: Any, what: str) -> Event:
-    """Return a record as the dataclass, or the dict, of its parts.
+    """Return a record as a dataclass or a dict.
 
-    Malformed unless they are those of the annotations, in names and in forms.
+    Malformed unless names and types match the annotations.
     """
     check_parts(record, _forms_of(kind), what)
     return kind(**record)
 
 
 def check_parts(record: Any, forms: Mapping[str, Any], what: str) -> None:
-    """Raise Malformed unless a record has parts of these names and forms."""
+    """Raise Malformed unless a record has parts of these names and types."""
     whole = isinstance(record, dict) and record.keys() == forms.keys()
     require(whole, f"the parts of {what}")
     wrong = [name for name, form in forms.items() if not has_form(record[name], form)]
@@ -98,18 +98,18 @@ def _forms_of(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-# The start of a search ----------------------------------------------------------------
+# Start of a search --------------------------------------------------------------------
 
-#: What stands for a choice that is described rather than written.
+#: Placeholder of a choice that is described instead of stored.
 TEXT = "$text"
 _SOME = Annotated[Count, lambda count: count > 0]
 
 
 class Outline(TypedDict):
-    """What readers are shown of a search.
+    """The part of a search that readers see.
 
-    The names of the estimator and of the policy, the metric searched for (None if that
-    is the only one), and for each branch of the space its parameters: None for numbers,
+    The names of the estimator and the policy, the metric to optimise (None if it is the
+    only one), and for each branch of the space its parameters: None for numbers,
     otherwise the choices.
     """
 
@@ -121,22 +121,22 @@ class Outline(TypedDict):
 
 @dataclass(frozen=True)
 class Started:
-    """What a search began with.
+    """The start of a search.
 
     Attributes
     ----------
     search : dict of dict of str
-        Descriptions of all that is compared.
+        Descriptions of everything that a resumed call must match.
     seed : int
-        What everything is drawn with.
+        Seed of all randomness.
     horizon : int
-        The number of candidates planned by the first call.
+        Number of candidates planned by the first call.
     outline : dict
-        What readers are shown; nothing without a file.
+        The part that readers see; empty without a file.
     versions : dict of str to str
-        Those of the packages that began it; nothing without a file.
+        Versions of the packages that started it; empty without a file.
     n_splits, n_samples : int
-        Folds of a candidate, and rows of the data.
+        Number of folds per candidate, and of rows in the data.
     """
 
     search: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -149,18 +149,18 @@ class Started:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Descriptions of the settings that are compared."""
+        """Descriptions of the settings that must match."""
         return self.search.get("settings", {})
 
     @property
     def form(self) -> FoldForm:
-        """What its folds have in common, as far as that is known."""
+        """The common form of its folds, as far as known."""
         predicts = "honest_score" in self.settings
         return FoldForm(None, train=None, n_classes=0 if predicts else None)
 
 
 def read_started(body: str) -> Started:
-    """Return the start in a row; Malformed if it is none."""
+    """Return the start in a row; Malformed if invalid."""
     started = made(Started, loads(body), "its header")
     made(Outline, started.outline, "its outline")
     return started
@@ -168,29 +168,29 @@ def read_started(body: str) -> Started:
 
 # Folds --------------------------------------------------------------------------------
 
-#: Which fold it is, and its result; None if that could not be written.
+#: The key of a fold and its result; None if that could not be written.
 Measured = tuple[FoldId, FoldResult | None]
 _KEY = ("candidate", "split")
 
 
 class FoldForm:
-    """What the folds of a search have in common.
+    """The common form of a search's folds.
 
-    The writer checks with it what it writes, so that a file never has a row that is
+    The writer checks what it writes with it, so that a file never has a row that is
     refused later.
 
     Parameters
     ----------
     metrics : list of str or None
-        Names of several metrics, empty for a single one; None if only what a callable
-        scorer returns will tell.
+        Names of several metrics, empty for a single one; None if only the return value
+        of a callable scorer will show them.
     train : bool or None
-        Whether there are training scores; None if the first fold will tell.
+        Whether there are training scores; None before the first fold.
     n_classes : int or None, default=None
-        Number of classes where folds have predictions, 0 for a regressor; None where
-        they have none.
+        Number of classes if folds have predictions, 0 for a regressor; None without
+        predictions.
     n_rows : list of int, default=None
-        Number of test rows of each split. None: predictions are not compared with it.
+        Number of test rows of each split. None: predictions are not checked against it.
     """
 
     def __init__(
@@ -202,13 +202,13 @@ class FoldForm:
         n_rows: Sequence[int] | None = None,
     ) -> None:
         self._names = None if metrics is None else set(metrics) or {SINGLE}
-        # What fails where names are not known has a single number, of all names.
+        # A failure before names are known has a single number for all names.
         self._may_lack_names = metrics is None
         self._train, self._n_classes, self._n_rows = train, n_classes, n_rows
         self.longest = MAX_BODY if n_classes is None else MAX_PREDICTED
 
     def check(self, event: Measured) -> None:
-        """Raise Malformed unless a fold looks as it should, and like those before."""
+        """Raise Malformed unless a fold is valid and like those before."""
         (_, split), fold = event
         if fold is None:
             return
@@ -235,7 +235,6 @@ class FoldForm:
 
 
 def write_fold(event: Measured) -> str:
-    """Return the row of a fold."""
     key, fold = event
     record: dict[str, Any] = dict(zip(_KEY, key, strict=True))
     if fold is not None:
@@ -247,7 +246,6 @@ def write_fold(event: Measured) -> str:
 
 
 def read_fold(body: str) -> Measured:
-    """Return the fold that `write_fold` wrote."""
     record = loads(body)
     candidate, split = (record.pop(name, None) for name in _KEY)
     require(has_form(candidate, Count) and has_form(split, Count), "which fold it is")
@@ -261,9 +259,9 @@ def read_fold(body: str) -> Measured:
 # Arrays -------------------------------------------------------------------------------
 
 _ARRAY = {"type": str, "shape": list[Count], "data": str}
-#: What rows of the data are, by name: their numbers, or a mask.
+#: Types of row indices: numbers, or a mask.
 _OF_ROWS = {kind.name: kind for kind in map(np.dtype, ("<i8", "?"))}
-#: What predictions are: numbers, or places in the list of classes.
+#: Types of predictions: numbers, or positions in the list of classes.
 _NUMBERS = ("<f4", "<f8", "u1", "<u2", "<u4")
 _OF_PREDICTIONS = {kind.name: kind for kind in map(np.dtype, _NUMBERS)}
 
@@ -276,7 +274,7 @@ def _write_array(kind: str, shape: Sequence[int], data: bytes) -> dict[str, Any]
 def _read_array(
     record: Any, types: Mapping[str, np.dtype[Any]], what: str
 ) -> tuple[np.dtype[Any], list[int], bytes]:
-    """Return the type, the shape and the bytes that `_write_array` wrote."""
+    """Return the type, shape and bytes that `_write_array` wrote."""
     check_parts(record, _ARRAY, what)
     require(record["type"] in types and len(record["shape"]) in (1, 2), what)
     try:
@@ -288,7 +286,7 @@ def _read_array(
 
 def _write_predictions(values: NDArray[Any]) -> dict[str, Any]:
     kind = values.dtype.name
-    # Not packed: what is read is never larger than the file.
+    # Not compressed: what is read is never larger than the file.
     data = values.astype(_OF_PREDICTIONS[kind]).tobytes()
     return _write_array(kind, values.shape, data)
 
@@ -304,14 +302,14 @@ def _read_predictions(record: Any) -> NDArray[Any]:
 
 
 def write_split(split: tuple[Any, Any]) -> str:
-    """Return the row of a split: training and test rows, numbers or a mask."""
+    """Return the row of a split: training and test rows, as numbers or masks."""
     train, test = map(_write_rows, split)
     return dumps({"train": train, "test": test})
 
 
 def max_split(n_samples: int) -> int:
-    """Return how many characters a split may take."""
-    # A row number takes eleven at most, and splitters may repeat rows.
+    """Return the maximum number of characters of a split."""
+    # A row number takes at most eleven, and splitters may repeat rows.
     return 22 * _most_rows(n_samples) + 10_000
 
 
@@ -323,13 +321,13 @@ def _write_rows(rows: Any) -> dict[str, Any]:
     array = np.asarray(rows)
     kind = "bool" if array.dtype.kind == "b" else "int64"
     values = array.astype(_OF_ROWS[kind])
-    if kind == "int64":  # neighbours differ by little, which packs well
+    if kind == "int64":  # differences of neighbours are small and compress well
         values[1:] = np.diff(values)
     return _write_array(kind, values.shape, zlib.compress(values.tobytes(), 1))
 
 
 def read_split(body: str, n_samples: int) -> Split:
-    """Return the split that `write_split` wrote, rows of `n_samples`."""
+    """Return the split of `n_samples` rows that `write_split` wrote."""
     require(len(body) <= max_split(n_samples), "a long split")
     record = loads(body)
     require(record.keys() == {"train", "test"}, "the parts of a split")
@@ -344,7 +342,7 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
     require(len(shape) == 1 and length <= most, "rows")
     unpacker = zlib.decompressobj()
     try:
-        # Never more than announced, whatever a small text would blow up to.
+        # Never more than announced, however much a small text would expand.
         raw = unpacker.decompress(packed, size + 1)
     except zlib.error as error:
         raise Malformed("rows") from error
@@ -363,22 +361,22 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A candidate just asked, as a journal keeps it.
+    """A candidate that has just been asked, as stored in a journal.
 
     Attributes
     ----------
     branch : int
-        Position of the branch of the space that it is a point of; -1 for none.
+        Position of its branch in the space; -1 outside.
     params : dict
-        The point in JSON types, with choices by their index; described if it is none.
+        The point in JSON types, with choices by index; described if outside the space.
     resource : int or None
-        The amount of the resource that it gets; None for the full one.
+        Its amount of the resource; None for the full one.
     said : dict
-        What else is known of it: the parts of a trial in `COLUMNS`.
+        Further facts: the parts of a trial in `COLUMNS`.
     horizon : int or None
-        The number of evaluations to expect in all, as known when it was asked.
+        Total number of expected evaluations, as known when it was asked.
     round : int
-        The number of the round in which it was asked.
+        Number of the round in which it was asked.
     """
 
     branch: Annotated[int, lambda branch: branch >= -1]
@@ -390,7 +388,7 @@ class Asked:
 
     @property
     def point(self) -> str:
-        """What is evaluated, as a text in which 1, 1.0 and true differ."""
+        """The evaluation as a text in which 1, 1.0 and true differ."""
         return json.dumps([self.branch, self.params, self.resource], sort_keys=True)
 
 
@@ -399,7 +397,7 @@ _SAID = {part: _OF_TRIAL[part] for part in COLUMNS.values()}
 
 
 def read_candidate(body: str) -> Asked:
-    """Return the candidate in a row; Malformed if it is none."""
+    """Return the candidate in a row; Malformed if invalid."""
     asked = made(Asked, loads(body), "a candidate")
     check_parts(asked.said, _SAID, "a candidate")
     return asked
@@ -413,12 +411,11 @@ def in_rounds(asked: Iterable[Asked]) -> list[list[Asked]]:
 
 
 def write_over(candidate: int) -> str:
-    """Return the row of a candidate that is over, although folds are missing."""
+    """Return the row of a candidate that ended with folds missing."""
     return dumps({"candidate": candidate})
 
 
 def read_over(body: str) -> int:
-    """Return the candidate that `write_over` wrote."""
     record = loads(body)
     check_parts(record, {"candidate": Count}, "a candidate that is over")
     return int(record["candidate"])
@@ -426,7 +423,7 @@ def read_over(body: str) -> int:
 
 # Runs ---------------------------------------------------------------------------------
 
-#: The latest time that a clock may show.
+#: Latest valid time of a clock.
 _LAST = 1e11
 _Time = Annotated[float, lambda seconds: 0 <= seconds <= _LAST]
 
@@ -438,15 +435,15 @@ class FitCall:
     Attributes
     ----------
     number : int
-        Its place among the calls of a search, from 0.
+        Position among the calls of a search, from 0.
     started, ended : float
-        Seconds since the epoch; None if it has not ended, or was killed.
+        Seconds since the epoch; `ended` is None if it has not ended or was killed.
     machine : str
-        What tells the machine from others.
+        Identifies the machine.
     n_iter : int
-        Candidates planned.
+        Number of planned candidates.
     settings : dict of str to str
-        Descriptions of the settings that may change from call to call.
+        Descriptions of the settings that may change between calls.
     reason : str or None
         Why it ended.
     """
@@ -461,49 +458,48 @@ class FitCall:
 
     @property
     def told(self) -> tuple[Any, ...]:
-        """What is written of a call that only read the file, if it differs."""
+        """The part that a call stores if it only read the file but differs."""
         return self.n_iter, self.settings, self.reason
 
 
 def begun(number: int, n_iter: int, settings: Mapping[str, str]) -> FitCall:
-    """Return the call of `fit` that begins here and now."""
+    """Return a call of `fit` that begins now on this machine."""
     return FitCall(number, now(), _machine(), int(n_iter), dict(settings))
 
 
 def read_call(body: str) -> FitCall:
-    """Return the call of a row; Malformed if it is none."""
+    """Return the call in a row; Malformed if invalid."""
     call = made(FitCall, loads(body), "a run")
     require((call.reason is None) == (call.ended is None), "the end of a run")
     return call
 
 
 def is_alive(run: FitCall, is_held: bool | None) -> bool | None:
-    """Return whether a search goes on; None if that cannot be told.
+    """Return whether a search is running; None if unknown.
 
     Parameters
     ----------
     run : FitCall
-        The last run.
+        The last call.
     is_held : bool or None
-        Whether the lock of the checkpoint is held; None if that cannot be told.
+        Whether the lock of the checkpoint is held; None if unknown.
     """
     if is_held or run.ended is not None:
         return bool(is_held)  # even if it has ended: another one may have begun
-    # The locks of other machines need not show here.
+    # The locks of other machines may not be visible here.
     is_here = bool(set(run.machine.split()) & set(_machine().split()))
     return False if is_held is False and is_here else None
 
 
 def now() -> float:
-    """Return the seconds since the epoch, even of a clock that is far off."""
+    """Return the seconds since the epoch, limited for clocks that are far off."""
     return min(max(0.0, time.time()), _LAST)
 
 
 def _machine() -> str:
-    """Return what tells this machine from others: digests of its name and its start.
+    """Return an identifier of this machine: digests of its name and boot.
 
-    Each alone may change: the name from one container to the next, the other when the
-    machine starts again.
+    Either may change alone: the name between containers, the boot at a restart.
     """
     marks = [platform.node().encode()]
     with suppress(OSError):

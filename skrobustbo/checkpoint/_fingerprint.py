@@ -1,6 +1,6 @@
-"""What tells a search from others: descriptions of all its parts, and how they differ.
+"""Descriptions of all parts of a search, and how two searches differ.
 
-Descriptions are equal for equal values, in this process and the next.
+Equal values have equal descriptions, in this process and the next.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from scipy import sparse
 from skrobustbo._names import printable, shown
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
-#: Lists of so many of these at most stand as they are.
+#: Lists with at most this many items are written out.
 _FEW, _NUMBERS = 10, {bool, int, float, type(None)}
-#: What may stand before the name of an attribute that keeps a setting.
+#: Prefixes of attributes that store a setting.
 _PRIVATE = re.compile(r"^_(\w*?__)?")
 #: Longer texts are cut and end in their digest.
 _LONG, _HEAD = 300, 120
@@ -34,19 +34,19 @@ _LONG, _HEAD = 300, 120
 
 @dataclasses.dataclass(frozen=True)
 class Inside:
-    """What is around a value that is described.
+    """The context of a value that is described.
 
     Attributes
     ----------
     ids : tuple of int
-        The objects around it: a circle ends where it began.
+        The enclosing objects, to stop at circular references.
     of_fit : bool
-        Whether it is passed to `fit` besides the data: objects, such as callbacks,
-        may then change in use, and are described by their settings.
+        Whether it is an argument of `fit` besides the data. Objects such as callbacks
+        may change in use, so they are described by their settings.
     is_setting : bool
         Whether it is a setting of such an object.
     quiet : bool
-        Whether not to warn of functions.
+        Whether to suppress warnings about functions.
     """
 
     ids: tuple[int, ...] = ()
@@ -55,31 +55,31 @@ class Inside:
     quiet: bool = False
 
 
-#: Objects inside objects are followed so far.
+#: Maximum depth of objects inside objects.
 _DEPTH = 25
-#: Rows hashed at a time, as hashing may take a copy.
+#: Rows hashed at a time, because hashing may copy them.
 _CHUNK = 2**24
 _GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
 
 def describe(value: Any, *, quiet: bool = False) -> str:
-    """Return a short text that equal values share, and different ones hardly ever.
+    """Return a short text that equal values share and others almost surely do not.
 
-    What may hold data is described by its kind, its size and a digest: arrays, tables,
-    dicts, lists of anything but a few numbers. Numbers, names and the parameters of
-    objects stand as they are; functions and classes by their names; random generators
-    by their type. Nothing is pickled, so that nothing is executed but `get_params`.
+    Possible data are described by type, size and a digest: arrays, tables, dicts, lists
+    of anything but a few numbers. Numbers, names and the parameters of objects are
+    written out; functions and classes are described by name, random generators by type.
+    Nothing is pickled, so no code runs except `get_params`.
 
     Parameters
     ----------
     value : object
     quiet : bool, default=False
-        Whether not to warn, as nothing depends on the text, or it is not the first.
+        Whether not to warn, because nothing depends on the text or a warning was given.
 
     Warns
     -----
     UserWarning
-        For functions of the user's own, as their names do not say what they do.
+        For functions of the user, because their names do not show what they do.
 
     Examples
     --------
@@ -94,11 +94,11 @@ def describe(value: Any, *, quiet: bool = False) -> str:
 
 
 def describe_data(value: Any, *, of_fit: bool = False) -> str:
-    """Return what `describe` would, and nothing of the value itself but None.
+    """Return the description of data, without any of its values except None.
 
-    With `of_fit`, objects in it are described by their type and by those arguments of
-    their constructor that are numbers, texts, functions or such objects themselves:
-    what else they hold may be what they have noted in an earlier call.
+    With `of_fit`, objects in it are described by type and by the constructor arguments
+    that are numbers, texts, functions or such objects themselves: other attributes may
+    stem from an earlier call.
     """
     text = _text(value, Inside(of_fit=of_fit))
     if value is None or _writer(value) in _DIGESTED:
@@ -107,7 +107,7 @@ def describe_data(value: Any, *, of_fit: bool = False) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text, a long one cut and with its digest at the end."""
+    """Return a text; a long one is cut and ends in its digest."""
     if len(text) <= _LONG:
         return text
     return f"{text[:_HEAD]}... ({len(text)} characters, digest {_digest([text])})"
@@ -139,7 +139,7 @@ def _text(value: Any, inside: Inside) -> str:
 
 
 def _writer(value: Any) -> Writer:
-    """Return the function that describes values of the kind of this one."""
+    """Return the function that describes values of this type."""
     return next((write for is_one, write in _KINDS if is_one(value)), _object)
 
 
@@ -204,7 +204,7 @@ def _sparse(value: Any, inside: Inside) -> str:
 
 
 def _table(value: Any, inside: Inside) -> str:
-    """Describe a data frame, pandas' or another with named columns."""
+    """Describe a data frame, of pandas or another library with named columns."""
     by_place = getattr(value, "iloc", None)
     names = list(value.columns)
     columns = [
@@ -218,7 +218,7 @@ def _table(value: Any, inside: Inside) -> str:
 
 
 def _column(value: Any, inside: Inside) -> str:
-    """Describe a column of a table, whose type may name its values."""
+    """Describe a column of a table; its type may name its values."""
     name = _text(getattr(value, "name", None), inside)
     parts = [name, str(value.dtype), _array(value.to_numpy(), inside)]
     return f"column of {len(value)} items, digest {_digest(parts)}"
@@ -268,14 +268,14 @@ def _frozen_law(value: Any, inside: Inside) -> str:
 
 
 def _called(name: str, inside: Inside, items: Items, args: Any = ()) -> str:
-    """Return a call in words, with arguments by position and by name."""
+    """Return a call as text, with arguments by position and by name."""
     given = [_text(item, inside) for item in args]
     given += [f"{key}={_text(item, inside)}" for key, item in items]
     return f"{name}({', '.join(given)})"
 
 
 def _settings(value: Any, inside: Inside) -> str:
-    """Describe an object by its settings, wherever it keeps them."""
+    """Describe an object by its settings, wherever it stores them."""
     kind: Any = type(value)
     try:
         names = list(inspect.signature(kind).parameters)
@@ -291,25 +291,25 @@ def _settings(value: Any, inside: Inside) -> str:
 
 
 def _state(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object, those in slots as well."""
+    """Return the attributes of an object, including those in slots."""
     state = object.__getstate__(value)
     parts = state if isinstance(state, tuple) else (state,)
     return {name: item for part in parts for name, item in (part or {}).items()}
 
 
 def _object(value: Any, inside: Inside) -> str:
-    """Describe an object by what it holds; by its class if that cannot be seen."""
+    """Describe an object by its content, or by its class if that is hidden."""
     held = getattr(value, "__dict__", None)
     if held:
         return _called(_name(type(value)), inside, sorted(held.items()))
     if hasattr(value, "__array__"):
         return _array(np.asarray(value), inside)
     text = shown(value)
-    # An address is another one in the next process.
+    # An address changes in the next process.
     return _name(type(value)) if re.search(r" at 0x[0-9a-fA-F]+", text) else text
 
 
-#: Functions of these change with their versions, which a checkpoint notes.
+#: Functions of these packages change with the versions stored in a checkpoint.
 _VERSIONED = {"builtins", "joblib", "numpy", "scipy", "sklearn", "skrobustbo"}
 
 
@@ -318,12 +318,12 @@ Writer = Callable[[Any, Inside], str]
 
 #: Described by their own names.
 _NAMED = (type, types.ModuleType, np.ufunc)
-#: Their text says it all; pandas' keep in attributes what they have computed.
+#: Their text is complete; pandas' objects cache computed attributes.
 _SHOWN = (pathlib.PurePath, datetime.date, datetime.time, datetime.timedelta)
 
-#: What writes nothing but digests of what it is given.
+#: Types described only by digests of their content.
 _DIGESTED = (_set, _mapping, _array, _sparse, _table, _column)
-#: How values are recognised, and written.
+#: How values are recognised and described.
 _KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
     (lambda v: isinstance(v, np.ndarray), _array),
     (sparse.issparse, _sparse),
@@ -332,11 +332,11 @@ _KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
     (lambda v: isinstance(v, Mapping), _mapping),
     (lambda v: isinstance(v, _NAMED), lambda v, inside: _name(v)),
     (inspect.ismethod, _method),
-    # Whatever made it: Python, C, Cython, NumPy. Objects have no name of their own.
+    # Functions of Python, C, Cython or NumPy. Other objects have no name of their own.
     (lambda v: callable(v) and hasattr(v, "__qualname__"), _function),
     (lambda v: isinstance(v, functools.partial), _partial),
     (lambda v: isinstance(v, _GENERATORS), lambda v, inside: _name(type(v))),
-    # An iterator would be used up by reading it.
+    # Reading an iterator would use it up.
     (lambda v: hasattr(v, "__next__"), lambda v, inside: _name(type(v))),
     (lambda v: isinstance(v, _SHOWN), lambda v, inside: repr(v)),
     (lambda v: hasattr(v, "columns") and hasattr(v, "shape"), _table),
@@ -347,7 +347,7 @@ _KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
 ]
 
 
-# Comparing searches -------------------------------------------------------------------
+# Comparison of searches ---------------------------------------------------------------
 
 #: For each part of a search, its items and their descriptions.
 Parts = Mapping[str, Mapping[str, str]]
@@ -360,9 +360,9 @@ _CALLED = {
     "scoring": "the scoring",
     "settings": "the setting {}",
 }
-#: The setting that may be left out later: what is kept for it harms nobody.
+#: The setting that may be dropped later: stored predictions do no harm.
 _OPTIONAL = ("settings", "honest_score")
-#: Name of the item that is the part itself, rather than something in it.
+#: Name of the item for the part as a whole.
 _ITSELF = ""
 _WHOLE = {"estimator": "the estimator", "space": "the space"}
 #: Characters of a text in a message.
@@ -370,9 +370,10 @@ _QUOTED = 200
 
 
 def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str | None:
-    """Return in words what differs first between two searches; None if nothing.
+    """Return the first difference between two searches in words; None without any.
 
-    The seeds, of before and of now, are None where that of now was drawn.
+    `seeds` are those of the earlier and the current search; None if the current one was
+    drawn.
     """
     for part in _CALLED:
         old, new = before.get(part, {}), now.get(part, {})
@@ -383,7 +384,7 @@ def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str 
             and not ((part, name) == _OPTIONAL and name not in new)
         ]
         if names:
-            # Of a pipeline and its parameter, the parameter says more.
+            # The parameter of a pipeline is more informative than the pipeline.
             name = max(names, key=lambda name: (name == _ITSELF, name.count("__")))
             called = _CALLED[part].format(_quoted(name))
             if name == _ITSELF:
@@ -398,13 +399,13 @@ def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str 
 
 
 def _quoted(text: str) -> str:
-    """Return a text from a file, or a long one, as it may stand in a message."""
+    """Return a text from a file, or a long one, quoted for a message."""
     text = printable(text)
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return in words what differs between two calls, of what is known of both."""
+    """Return the differences between two calls in words, where both are known."""
     return [
         f"{_quoted(name)} was {_quoted(before[name])} and is now {_quoted(value)}"
         for name, value in now.items()
@@ -430,7 +431,7 @@ def versions_here() -> dict[str, str]:
 
 
 def compare_versions(path: str, written: Mapping[str, str]) -> None:
-    """Warn if packages have other versions than when a checkpoint was written."""
+    """Warn if package versions differ from those of the checkpoint."""
     changed = changes(written, versions_here())
     if changed:
         warn(

@@ -1,4 +1,4 @@
-"""The journal of a search: what it has done so far, and what it does from now on."""
+"""The journal of a search: a record of past and future steps."""
 
 from __future__ import annotations
 
@@ -26,41 +26,39 @@ from skrobustbo.checkpoint._reader import Contents, contents_of
 
 
 class Journal:
-    """Keeps what a search does, and gives it back to the call that goes on.
+    """Stores the steps of a search, and returns them to the call that resumes it.
 
-    Without a path it is kept in memory, otherwise in a file. The methods are to be
-    called in the order in which they stand here. Before `begin`, nothing is kept but
-    the splits.
+    Without a path, the journal is in memory, otherwise in a file. Call the methods in
+    the order in which they are defined. Before `begin`, only the splits are stored.
 
     Parameters
     ----------
     path : str, default=None
         The file, locked by the caller.
     retry_failed : bool, default=False
-        Whether folds in the file that failed are not given back, but fitted and written
-        again.
+        Whether failed folds in the file are fitted and written again.
 
     Attributes
     ----------
     path : str or None
-        The file; None if there is none.
+        The file; None without one.
     n_read_of : dict of int to int
-        Folds of each candidate given back so far instead of being fitted.
+        Number of folds of each candidate read instead of fitted so far.
     n_read_failed : int
-        Those of them that failed, of a file.
+        Number of these that failed, in a file.
     retries : bool
-        Whether there are folds that failed and are fitted again.
+        Whether failed folds are fitted again.
     changed : list of str
-        Which settings differ from those of the call before, in words.
+        Settings that differ from those of the previous call, in words.
     resumed : str or None
-        What the file held when this run began; None if there was none.
+        Content of the file when this run began; None if there was none.
     shape : (int, int or None) or None
-        Rows and columns of the data, where the search has noted them.
+        Rows and columns of the data, if the search has stored them.
 
     Raises
     ------
     CheckpointError
-        Here and in every method: if the file is not in order, is of another search, or
+        Here and in every method: if the file is damaged, belongs to another search, or
         cannot be written.
     """
 
@@ -72,7 +70,7 @@ class Journal:
         self.n_read_of: dict[int, int] = {}
         self.n_read_failed = 0
         self.retries = False
-        #: None before anything has happened.
+        #: None before the first event.
         self._log: store.ListStore | store.FileStore | None = None
         if path is not None and store.exists(path):
             self._log = store.FileStore(path)
@@ -83,15 +81,15 @@ class Journal:
 
     @property
     def identity(self) -> str:
-        """What tells the search from others, in this call and in those that resume.
+        """Identifies the search, in this call and in those that resume it.
 
-        Nothing before `open`.
+        Empty before `open`.
         """
         return "" if self._log is None else f"{self._log.number:016x}"
 
     @property
     def described(self) -> Parts:
-        """What the first run described the search by; nothing before `begin`."""
+        """The description of the search by its first run; empty before `begin`."""
         return self._known.started.search
 
     @property
@@ -101,12 +99,12 @@ class Journal:
 
     @property
     def n_asked(self) -> tuple[int, int]:
-        """Rounds that have been asked so far, and the candidates in them."""
+        """Numbers of rounds and of candidates asked so far."""
         return len(self._known.rounds), self._known.n_asked
 
     @property
     def read(self) -> list[str]:
-        """What was given back that was in a file, in words; nothing without one."""
+        """Description of what was read from a file; empty without one."""
         n_folds = sum(self.n_read_of.values())
         if self.path is None or not n_folds:
             return []
@@ -125,20 +123,20 @@ class Journal:
         outline: Callable[[], dict[str, Any]] = dict,
         call: Callable[[], Mapping[str, str]] = dict,
     ) -> tuple[int, int]:
-        """Return the seed and the horizon to search with: those of the first run.
+        """Return the seed and horizon of the search: those of the first run.
 
         Parameters
         ----------
         describe : callable
-            Returns what tells this search from others.
+            Returns the description of this search.
         seed, n_iter : int
-            What this run would search with.
+            Seed and number of candidates of this run.
         drawn : bool
             Whether the seed was drawn rather than chosen.
         outline : callable
-            Returns what those are shown of the search who only read a file.
+            Returns the part of the search that readers of a file see.
         call : callable
-            Returns descriptions of the settings that may change from call to call.
+            Returns descriptions of the settings that may change between calls.
         """
         is_in_file = self.path is not None
         with warnings.catch_warnings():
@@ -177,9 +175,9 @@ class Journal:
         )
 
     def _check_call(self, n_iter: int) -> None:
-        """Raise if this call cannot go on from before; warn of other versions."""
+        """Raise an error if this call cannot resume; warn of other versions."""
         n_candidates, started = self._known.n_asked, self._known.started
-        # Evaluations with a part of a resource are more than n_iter.
+        # Evaluations with part of a resource can exceed n_iter.
         if n_candidates > n_iter and started.settings.get("resource", "None") == "None":
             raise CheckpointError(
                 "The 'n_iter' of RobustBayesSearchCV must be at least "
@@ -201,14 +199,13 @@ class Journal:
         Parameters
         ----------
         draw : callable
-            Returns the splits, if this is the first run.
+            Returns the splits, in the first run.
         n_samples : int
-            Number of rows to be split.
+            Number of rows to split.
         n_open : int or None, default=1
-            Rounds, the last ones, whose folds need not all be there; None for any.
+            Number of the last rounds that may lack folds; None for any.
         **form : dict
-            What the folds look like: `metrics`, `train` and `n_classes` of a
-            `FoldForm`.
+            Form of the folds: `metrics`, `train` and `n_classes` of a `FoldForm`.
         """
         known, goes_on = self._known, self._log is not None
         if self._log is not None:
@@ -238,9 +235,9 @@ class Journal:
         return splits
 
     def _check_folds(self, form: events.FoldForm, n_open: int | None) -> None:
-        """Raise Malformed for other folds, or if some are missing.
+        """Raise Malformed for invalid or missing folds.
 
-        Those of the last `n_open` rounds may be.
+        Folds of the last `n_open` rounds may be missing.
         """
         known = self._known
         for event in known.done:
@@ -254,7 +251,7 @@ class Journal:
         events.require(there == expected, "folds are missing")
 
     def _take_up(self) -> None:
-        """Say what the file holds, and leave out what is fitted again."""
+        """Describe the content of the file, and drop what will be fitted again."""
         known, folds = self._known, self._known.done
         self._n_turns = max((fold.turn for _, fold in folds), default=0)
         failed = {key for key, fold in folds if fold.has_failed}
@@ -271,7 +268,7 @@ class Journal:
         self.retries = bool(again or known.lost)
 
     def next_round(self, source: Any) -> list[Evaluation]:
-        """Return the next candidates: those noted, then new ones, which are noted."""
+        """Return the next candidates: recorded ones first, then new ones."""
         rounds, trials = self._known.rounds, list[Evaluation]()
         if self._n_replayed < len(rounds):
             try:
@@ -280,7 +277,7 @@ class Journal:
                 if self.path is None:
                     raise
                 raise store.damaged(self.path, "a candidate") from error
-            self._n_replayed += bool(trials)  # else the round is asked for again
+            self._n_replayed += bool(trials)  # otherwise the round is asked for again
             return trials
         trials = source.next_round()
         if trials and self._is_noting:
@@ -289,7 +286,7 @@ class Journal:
         return trials
 
     def _note(self, source: Any, trials: Sequence[Evaluation]) -> None:
-        """Keep new candidates; where they cannot be written, nothing more is."""
+        """Store new candidates; if that fails, nothing more is written."""
         rounds = self._known.rounds
         try:
             noted = [replace(a, round=len(rounds)) for a in source.records(trials)]
@@ -298,14 +295,14 @@ class Journal:
             self._add("candidate", noted)
         except CheckpointError:
             raise
-        except Exception as error:  # whatever a value of the user's raises
+        except Exception as error:  # values of the user may raise anything
             self._is_noting = False
             self._warn("candidate", error, "goes on from the candidate before")
             return
         rounds.append(noted)
 
     def _warn(self, what: str, error: Exception, then: str) -> None:
-        """Warn once that something could not be written; in memory, raise."""
+        """Warn once that something could not be written; in memory, raise an error."""
         if self.path is None:
             raise error
         if self._has_warned:
@@ -326,12 +323,12 @@ class Journal:
         return [((candidate, split), splits[split]) for split in sorted(splits)]
 
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
-        """Keep the result of a fold: from now on it is never fitted again.
+        """Store the result of a fold, so that it is never fitted again.
 
-        With `in_turn` its turn is kept, too: that of folds of which the search depends
-        on which came first.
+        With `in_turn`, store its position too, if the search depends on which fold came
+        first.
         """
-        # As long as candidates are noted, every one is.
+        # While candidates are stored, every one is.
         if not self._is_noting and key[0] >= self._known.n_asked:
             return
         if in_turn:
@@ -341,12 +338,12 @@ class Journal:
             self._add("fold", [(key, result)])
         except CheckpointError:
             raise
-        except Exception as error:  # whatever a value of the user's raises
+        except Exception as error:  # values of the user may raise anything
             self._warn("result of a fold", error, "fits the fold again")
             self._add("fold", [(key, None)])
 
     def over(self, trial: Evaluation) -> None:
-        """Keep that a candidate is over, if folds of it are missing."""
+        """Record that a candidate has ended, if folds are missing."""
         known, number = self._known, trial.number
         is_short = len(trial.folds) < known.started.n_splits
         if is_short and number < known.n_asked and number not in known.over:
@@ -354,29 +351,29 @@ class Journal:
             self._add("over", [number])
 
     def _add(self, kind: str, new: list[Any]) -> None:
-        """Keep events, and before the first of them this call."""
+        """Store events; before the first of them, this call."""
         assert self._log is not None
         if not self._has_written:
             self._write_call()
         self._log.add(kind, new)
 
     def _write_call(self) -> None:
-        """Write this call, or nothing where that is impossible, on a full disk say.
+        """Write this call, if possible; the disk may be full.
 
-        Nothing that is done depends on it. A call that is refused writes nothing.
+        Nothing depends on it. A refused call writes nothing.
         """
         self._has_written = True
         with suppress(CheckpointError, events.Malformed):
             self._add("run", self._known.runs[-1:])
 
     def end(self, reason: str) -> None:
-        """Keep why this run ended, unless it has only read what is there already."""
-        # Where candidates are not noted, the search is not over for readers.
+        """Store why this run ended, unless it only read existing results."""
+        # If candidates are not stored, the search is unfinished for readers.
         if self._is_noting:
             self._end(reason)
 
     def fail(self) -> None:
-        """Write that this run ended with an error, if it has written anything."""
+        """Record that this run ended with an error, if it has written anything."""
         if self._has_written:
             self._end("error")
 
@@ -387,24 +384,23 @@ class Journal:
             self._write_call()
 
     def close(self) -> None:
-        """Close the file."""
         if isinstance(self._log, store.FileStore):
             self._log.close()
 
 
 @contextmanager
 def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[Journal]:
-    """Return a context that gives the journal at a path, locked until it ends.
+    """Return a context with the journal at a path, locked until it ends.
 
     Parameters
     ----------
     path : str or path
         The file.
     retry_failed : bool, default=False
-        Whether folds that failed are fitted again.
+        Whether failed folds are fitted again.
     """
     name = store.real_path(path)  # one lock for all names of a file
-    store.exists(name)  # looked at before anything is put beside it
+    store.exists(name)  # checked before any file is created beside it
     with locked(name), closing(Journal(name, retry_failed=retry_failed)) as journal:
         try:
             yield journal

@@ -1,8 +1,8 @@
-"""The files beside a checkpoint: looked at first, and touched only if they are ours.
+"""The files beside a checkpoint: checked first, and changed only if they are ours.
 
-SQLite keeps what it has not merged yet in files beside a database, and takes whatever
-bears such a name for its own: a log that outlived its database would be replayed into
-the next one at that place, and a file of somebody else's overwritten.
+SQLite keeps unmerged changes in files beside a database, and treats any file with such
+a name as its own. A log that outlived its database would be replayed into the next
+database there, and a file of another program would be overwritten.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _try_lock(file: Any, *, shared: bool = False) -> None:
-        # Far behind the text, which others may then read.
+        # Far behind the text, so that others can read it.
         file.seek(2**30)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         file.seek(0)
@@ -34,12 +34,12 @@ else:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
 
 
-#: How often a lock is tried, and the seconds between.
+#: Number of attempts to lock, and seconds between them.
 _TRIES, _PAUSE = 10, 0.02
-#: What is locked while a search runs, and a checkpoint before it is complete.
+#: Files for the lock of a running search, and for an incomplete checkpoint.
 LOCK, NEW = ".skrobustbo-lock", ".skrobustbo-new"
-#: What SQLite's files begin with, by the end of their names. Those that it has not
-#: begun to use, or is done with, begin with zeros.
+#: First bytes of SQLite's files, by file ending. Unused or finished ones begin with
+#: zeros.
 _BEGINS = {
     "-wal": (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"),
     "-journal": (b"\xd9\xd5\x05\xf9", bytes(4)),
@@ -48,15 +48,15 @@ _BEGINS = {
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be read, is of another search, or cannot be written."""
+    """A checkpoint is unreadable, belongs to another search, or cannot be written."""
 
 
 class NotBegun(CheckpointError):
-    """There is no checkpoint yet at a path where one may be."""
+    """There is no checkpoint at a valid path."""
 
 
 def check_beside(path: str) -> None:
-    """Raise a CheckpointError if SQLite would take a file of others for its own."""
+    """Raise a CheckpointError if SQLite would overwrite a file of others."""
     for ending, begins in _BEGINS.items():
         head = begin_of(path, path + ending)
         if head and not head.startswith(begins):
@@ -64,12 +64,12 @@ def check_beside(path: str) -> None:
 
 
 def remove_beside(path: str) -> None:
-    """Remove what SQLite has left beside a file that is not there any more.
+    """Remove SQLite's leftovers beside a missing database.
 
     Raises
     ------
     CheckpointError
-        If a file of others is there.
+        If a file of others is in the way.
     OSError
         If a file cannot be removed.
     """
@@ -80,12 +80,12 @@ def remove_beside(path: str) -> None:
 
 
 def begin_of(path: str, beside: str) -> bytes | None:
-    """Return the first hundred bytes of a file beside `path`; None if there is none.
+    """Return the first hundred bytes of a file beside `path`; None without one.
 
     Raises
     ------
     CheckpointError
-        If something else than a file is there, or it cannot be read.
+        If it is not a file or cannot be read.
     """
     try:
         # A link may lead anywhere.
@@ -110,26 +110,26 @@ def foreign(path: str, beside: str) -> CheckpointError:
     )
 
 
-# The lock: the operating system takes it back when its holder dies ------------------
+# The lock: the operating system releases it when its holder dies ---------------------
 
-#: What the system says of a lock that another one holds.
+#: System errors for a lock that another process holds.
 _TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _SIGNATURE = re.compile(r"(?:skrobustbo ([0-9]{1,10})\n)?")
-#: The open files of the locks held.
+#: The open files of the held locks.
 _held: set[Any] = set()
 
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """Hold a path for ourselves, by a lock on the file beside it.
+    """Hold a path exclusively, by a lock on a file beside it.
 
-    The lock belongs to the open file, not to its name: it ends with the process,
-    however that ends, and the file left behind locks nothing.
+    The lock belongs to the open file, not to its name: it ends with the process, and
+    the remaining file locks nothing.
 
     Raises
     ------
     CheckpointError
-        If another process, or another search of this one, holds the lock, or a file of
+        If another process, or another search in this one, holds the lock, or a file of
         others is in the way.
     """
     file = _opened(path)
@@ -138,7 +138,7 @@ def locked(path: str) -> Iterator[None]:
         _lock_in_time(path, file)
         if _signature(file) is None:
             raise foreign(path, path + LOCK)
-        with suppress(OSError):  # a full disk: the lock holds all the same
+        with suppress(OSError):  # a full disk: the lock holds anyway
             file.truncate(0)
             file.seek(0)
             file.write(f"skrobustbo {os.getpid()}\n")  # for the message to others
@@ -149,7 +149,7 @@ def locked(path: str) -> Iterator[None]:
 
 
 def _lock_in_time(path: str, file: Any) -> None:
-    """Lock a file, which somebody may just be looking at."""
+    """Lock a file; retry, because a reader may be testing the lock."""
     for _ in range(_TRIES):
         with suppress(OSError):
             return _try_lock(file)
@@ -166,13 +166,13 @@ def _lock_in_time(path: str, file: Any) -> None:
 
 
 def is_locked(path: str) -> bool | None:
-    """Return whether a search holds a path; None if that cannot be told.
+    """Return whether a search holds a path; None if unknown.
 
-    The lock itself is asked: the process that the file names may have ended, and
-    another one have its number. Asking shares the lock for a moment. Others may ask at
-    the same time, and whoever wants to hold it tries again.
+    This tests the lock itself: the process named in the file may have ended, and its
+    number may be reused. The test shares the lock for a moment. Several readers may
+    test at once, and a search that wants the lock retries.
     """
-    begin_of(path, path + LOCK)  # raises for what is no file
+    begin_of(path, path + LOCK)  # raises an error if it is not a file
     try:
         with open(path + LOCK, encoding="ascii") as file:
             if _signature(file) is not None:
@@ -185,8 +185,8 @@ def is_locked(path: str) -> bool | None:
 
 
 def _opened(path: str) -> Any:
-    """Return the file beside the path, made if there is none, its content kept."""
-    begin_of(path, path + LOCK)  # raises for what is no file
+    """Return the file beside the path, created if missing, with its content."""
+    begin_of(path, path + LOCK)  # raises an error if it is not a file
     try:
         return os.fdopen(os.open(path + LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+")
     except OSError as error:
@@ -197,7 +197,7 @@ def _opened(path: str) -> Any:
 
 
 def _signature(file: Any) -> re.Match[str] | None:
-    """Return what a lock file says of its holder; None if it is none of ours."""
+    """Return the holder written in a lock file; None for other files."""
     try:
         file.seek(0)
         return _SIGNATURE.fullmatch(file.read(32))
@@ -208,13 +208,13 @@ def _signature(file: Any) -> re.Match[str] | None:
 def _drop(file: Any) -> None:
     """Close a file, and with it the lock unless another process shares it."""
     _held.discard(file)
-    # On a full disk the signature may still wait to be written.
+    # On a full disk, the signature may not be written yet.
     with suppress(OSError):
         file.close()
 
 
 def _drop_all() -> None:
-    """Let a forked child go without the locks, which would outlive the parent in it."""
+    """Release the locks in a forked child, where they would outlive the parent."""
     for file in list(_held):
         _drop(file)
 

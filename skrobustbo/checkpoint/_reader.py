@@ -1,4 +1,4 @@
-"""What has happened in a search, as its log has it, or a file without the search."""
+"""Read what happened in a search, from its log or from a file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from skrobustbo.checkpoint._snapshot import missing, snapshot
 
 @dataclass
 class Contents:
-    """What has happened in a search, checked as far as that goes without the search.
+    """What happened in a search, validated as far as possible without the search.
 
     Attributes
     ----------
     started : Started
-        What it began with.
+        The start of the search.
     rounds : list of list of Asked
         The candidates, round by round, in the order asked.
     folds : dict of int to dict
@@ -28,13 +28,13 @@ class Contents:
     lost : set of (int, int)
         Folds whose results could not be written.
     over : set of int
-        Candidates of which no more folds are fitted, although some are missing.
+        Candidates that ended although folds are missing.
     runs : list of FitCall
-        The calls of `fit`, at least one if it has started.
+        The calls of `fit`, at least one if the search has started.
     path : str
         The file, if it was read without the search.
     is_running : bool or None
-        Whether the search goes on; None if that cannot be told here.
+        Whether the search is running; None if unknown here.
     """
 
     started: events.Started = field(default_factory=events.Started)
@@ -62,7 +62,7 @@ class Contents:
 
 
 def read_contents(path: Any) -> Contents:
-    """Return what is in a checkpoint; nothing is locked or changed.
+    """Return the content of a checkpoint, without locking or changing it.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def read_contents(path: Any) -> Contents:
     name = store.real_path(path)
     if not store.exists(name, writing=False):
         raise missing(name)
-    # Asked first: a search that ends while it is read has not been killed.
+    # Checked first: a search that ends during the reading was not killed.
     is_held = is_locked(name)
     with snapshot(name) as copy, closing(store.FileStore(copy, called=name)) as file:
         try:
@@ -89,19 +89,19 @@ def read_contents(path: Any) -> Contents:
 
 
 def contents_of(log: store.ListStore | store.FileStore) -> Contents:
-    """Return what has happened, by the events in a store.
+    """Return what happened, from the events in a store.
 
     Raises
     ------
     Malformed
-        If an event is not what it should be.
+        If an event is invalid.
     """
     (started,) = log.read("header")
     calls = {call.number: call for call in log.read("run")}
     events.require(bool(calls) and list(calls) == list(range(len(calls))), "runs")
     rounds = events.in_rounds(log.read("candidate"))
     found = Contents(started, rounds, runs=list(calls.values()))
-    measured = dict(log.read("fold"))  # of several of one fold, the last one
+    measured = dict(log.read("fold"))  # the last one of each fold
     n_candidates = found.n_asked
     for (candidate, split), fold in measured.items():
         is_known = candidate < n_candidates and split < started.n_splits

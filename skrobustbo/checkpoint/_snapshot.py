@@ -1,25 +1,24 @@
-"""A copy of a checkpoint, also of one that a search is writing, taken without locks.
+"""Copy a checkpoint without locks, even while a search writes it.
 
-The search holds SQLite's exclusive lock for as long as it runs. That keeps other
-programs out and lets the database do without shared memory, which not every drive has.
-A reader therefore asks SQLite for nothing. It copies the database first and then its
-log, the file that ends in `-wal`.
+A running search holds SQLite's exclusive lock. This keeps other programs out and avoids
+shared memory, which not every drive has. A reader therefore does not use SQLite. It
+copies the database first and then its log, the file that ends in `-wal`.
 
-Between two resets of the log, SQLite only appends to it, and writes nothing to the
-database that is not in the log. The two copies are then what a crash would leave,
-and SQLite recovers from that: a page of the database that was copied half way is in the
-log as a whole. If the log was reset meanwhile, which changes the numbers at its
-beginning, the copy is taken again.
+Between two resets of the log, SQLite only appends to it, and everything written to the
+database is in the log. The two copies are therefore what a crash would leave, and
+SQLite recovers from that: a page that was copied halfway is complete in the log. If the
+log was reset in the meantime, which changes the numbers at its start, the copy is
+repeated.
 
-Shared locks are no way out, although SQLite can read beside a writer with them. A
-search whose process copies its own files, as a callback that backs them up does, loses
-its locks; the next reader then shortens the memory that the two share, and the search
-dies of a bus error. And what has only read a finished file leaves files beside it.
+SQLite can also read beside a writer with shared locks, but this is not safe here. If
+the process of the search copies its own files, for example in a callback that makes
+backups, it loses its locks. The next reader then shrinks the shared memory, and the
+search dies of a bus error. Readers of a finished file would also leave files beside it.
 
-The process of the search reads its own file in a way of its own. On POSIX systems a
-process loses all its locks on a file as soon as it closes the file, through whichever
-descriptor, even one that was only read from. Such a file is therefore read through a
-descriptor that stays open as long as the database does.
+The process of the search reads its own file in another way. On POSIX systems, a process
+loses all its locks on a file when it closes the file through any descriptor, even one
+used only for reading. The file is therefore read through a descriptor that stays open
+as long as the database.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from typing import Any, BinaryIO
 from skrobustbo.checkpoint._lock import CheckpointError, NotBegun, begin_of
 
 _LOG = "-wal"
-#: Length of what the log begins with.
+#: Length of the log's header.
 _LOG_HEAD = 32
-#: How often a copy is tried, and the seconds between.
+#: Number of attempts to copy, and seconds between them.
 _TRIES, _PAUSE = 20, 0.05
 
 
 @contextmanager
 def snapshot(path: str) -> Iterator[str]:
-    """Return a context that gives the path of a copy, which is removed at its end.
+    """Return a context with the path of a copy, which is removed at the end.
 
     Parameters
     ----------
@@ -54,10 +53,10 @@ def snapshot(path: str) -> Iterator[str]:
     Raises
     ------
     CheckpointError
-        If there is no checkpoint any more, or it cannot be copied.
+        If the checkpoint is gone or cannot be copied.
     """
     try:
-        # Readable by the owner only, as the checkpoint is.
+        # Readable only by the owner, like the checkpoint.
         with tempfile.TemporaryDirectory(prefix="skrobustbo-") as folder:
             copy = os.path.join(folder, "copy")
             _take(path, copy)
@@ -73,7 +72,7 @@ def snapshot(path: str) -> Iterator[str]:
 
 
 def missing(path: str) -> CheckpointError:
-    """Return the error for a path at which there is no checkpoint."""
+    """Return the error for a missing checkpoint."""
     folder = os.path.dirname(path)
     kind = NotBegun if os.path.isdir(folder) else CheckpointError
     return kind(
@@ -101,26 +100,26 @@ def _take(path: str, copy: str) -> None:
 
 
 def _state(path: str) -> tuple[Any, ...]:
-    """Return what stays the same while copies of the two files belong together."""
+    """Return a state that changes if copies of the two files do not belong together."""
     status = os.stat(path)
     log = (begin_of(path, path + _LOG) or b"")[:_LOG_HEAD]
-    # Without a log, all that is written goes to the database at once.
+    # Without a log, everything is written to the database at once.
     times = () if log else (status.st_mtime_ns, status.st_size)
     return log, status.st_dev, status.st_ino, *times
 
 
-# Files that this process has open as databases ----------------------------------------
+# Database files open in this process --------------------------------------------------
 
-#: The device and the number of a file.
+#: Device and inode of a file.
 Key = tuple[int, int]
 
-#: Descriptors of the files that this process has open as databases.
+#: Descriptors of the database files open in this process.
 _held: dict[Key, int] = {}
 _lock = Lock()
 
 
 def hold(path: str) -> Key:
-    """Keep a descriptor of a file for reading it; return what releases it."""
+    """Keep a descriptor for reading a file; return the key that releases it."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     key = _key(os.fstat(descriptor))
     with _lock:
@@ -129,28 +128,28 @@ def hold(path: str) -> Key:
 
 
 def release(key: Key) -> None:
-    """Close the descriptor of a file, once its database is closed."""
+    """Close the descriptor of a file after its database is closed."""
     with _lock:
         os.close(_held.pop(key))
 
 
 @contextmanager
 def opened(path: str, *, writing: bool = False) -> Iterator[BinaryIO]:
-    """Return a context that gives a file to be read, from its beginning.
+    """Return a context with a file opened for reading, from its beginning.
 
     Parameters
     ----------
     path : str
         The file.
     writing : bool, default=False
-        Whether it must be possible to open it for writing as well.
+        Whether the file must also be writable.
 
     Raises
     ------
     OSError
         If it cannot be opened.
     """
-    with _lock:  # its database may not be closed meanwhile
+    with _lock:  # its database must not be closed meanwhile
         held = _held.get(_key(os.stat(path)))
         if held is not None:
             with open(held, "rb", closefd=False) as file:

@@ -1,9 +1,8 @@
-"""Where events are kept: a list in memory, or a file, an SQLite database.
+"""Storage of events: a list in memory, or an SQLite database.
 
-A file has a table of digested rows for each kind of event, numbered in the order in
-which they came. It has a random number of its own, that of its only header row, which
-is part of the digest of every row: a row that comes from another file is never
-believed, whatever has put it there.
+A file has a table for each kind of event, with digested rows numbered in order. The
+single header row holds a random number of the file, which is part of the digest of
+every row. Rows from another file are therefore never accepted.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ from skrobustbo.checkpoint._lock import (
 )
 from skrobustbo.checkpoint._snapshot import Key, hold, opened, release
 
-#: Events by their kinds, which are the tables of a file.
+#: Events by kind; each kind is a table of the file.
 Tables = dict[str, list[Any]]
 
-#: "skrb": tells our files from those of other applications.
+#: "skrb": distinguishes our files from those of other applications.
 APPLICATION_ID = 0x736B7262
-#: To be raised when an older reader would misread the file.
+#: Raise this number if an older version would misread the file.
 VERSION = 7
 TABLES = ("header", "split", "candidate", "fold", "over", "run")
 _COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
 _SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}
-#: What makes a file one of ours.
+#: What identifies a file as ours.
 _FIRST = f"""
 BEGIN;
 PRAGMA application_id = {APPLICATION_ID};
@@ -48,14 +47,14 @@ PRAGMA user_version = {VERSION};
 COMMIT;
 """
 
-#: Bytes of a row besides its body, or of a table's definition; and what SQLite takes.
+#: Bytes of a row besides its body, and of a table's definition; and SQLite's limit.
 _LONG, _LONGEST = 1000, 1_000_000_000
-#: Who may read and write the file: its owner. SQLite's files beside it follow.
+#: Only the owner may read and write the file. SQLite's files beside it inherit this.
 _MODE = 0o600
 
-# Exclusive: nobody else reads, so that WAL needs no shared memory and works on network
-# drives as well. Normal: a commit outlives the process, though not a power cut, which
-# may cost the last folds and never the file.
+# Exclusive: nobody else reads, so WAL needs no shared memory and works on network
+# drives. Normal: a commit survives the process but not a power cut, which may cost the
+# last folds but never the file.
 _SETTINGS = """
 PRAGMA trusted_schema = OFF;
 PRAGMA cell_size_check = ON;
@@ -66,7 +65,7 @@ PRAGMA synchronous = NORMAL;
 
 
 def real_path(path: Any) -> str:
-    """Return the one name of a file that has several; raise if it can be no name."""
+    """Return the canonical name of a file; raise an error for invalid names."""
     name = os.fsdecode(path)
     if not name or "\0" in name:
         raise CheckpointError(
@@ -76,21 +75,21 @@ def real_path(path: Any) -> str:
 
 
 def exists(path: str, *, writing: bool = True) -> bool:
-    """Return whether there is a checkpoint at `path`; an empty file is none yet.
+    """Return whether there is a checkpoint at `path`; an empty file does not count.
 
-    Nothing is opened that is not ours, so that nothing of others is changed.
+    It opens only our own files, so no other file is changed.
 
     Parameters
     ----------
     path : str
         The file.
     writing : bool, default=True
-        Whether it shall be written to.
+        Whether it will be written to.
 
     Raises
     ------
     CheckpointError
-        If something else is there or beside it, or it may not be opened.
+        If something else is at or beside the path, or it may not be opened.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -141,7 +140,7 @@ _INSTEAD = ": give another path, and leave this one to its owner."
 
 
 def damaged(path: str, what: str) -> CheckpointError:
-    """Return the error of a file that is not as it was written."""
+    """Return the error for a damaged file."""
     return CheckpointError(
         f"The checkpoint {path!r} is damaged ({printable(what)}): restore it from a "
         "copy, or give another path to start again."
@@ -149,17 +148,17 @@ def damaged(path: str, what: str) -> CheckpointError:
 
 
 class ListStore:
-    """Keeps events in lists.
+    """Stores events in lists.
 
     Parameters
     ----------
     tables : dict of list
-        What a search begins with: its start, its splits and its first call.
+        The start of a search: its start event, splits and first call.
 
     Attributes
     ----------
     number : int
-        What tells it from others.
+        Identifies the store.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -171,12 +170,12 @@ class ListStore:
         return self._tables[kind]
 
     def add(self, kind: str, new: Sequence[Any]) -> None:
-        """Keep more events of a kind."""
+        """Store more events of a kind."""
         self._tables[kind] += new
 
 
-#: How events of each kind are written and read, and how long their rows may be; those
-#: of folds are as long as their form says, those of splits as their reader.
+#: Writer, reader and maximum row length of each kind of event; folds are limited by
+#: their form, splits by their reader.
 _KINDS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any], int]] = {
     "header": (events.write, events.read_started, 64_000_000),
     "split": (str, str, events.MAX_PREDICTED),
@@ -188,26 +187,26 @@ _KINDS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any], int]] = {
 
 
 class FileStore:
-    """Keeps events in a file.
+    """Stores events in a file.
 
     Parameters
     ----------
     path : str
-        An existing file of ours, as `exists` finds it or `create` makes it.
+        An existing checkpoint, found by `exists` or made by `create`.
     called : str, default=None
-        What errors call it; by default its path.
+        Name of the file in errors; by default its path.
 
     Attributes
     ----------
     number : int
         The file's own random number.
     form : FoldForm
-        What its folds have in common, as far as that is known.
+        The common form of its folds, as far as known.
 
     Raises
     ------
     CheckpointError
-        If the database is not in order.
+        If the database is damaged.
     """
 
     def __init__(self, path: str, called: str | None = None) -> None:
@@ -225,10 +224,10 @@ class FileStore:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turn what SQLite says of a file into our error."""
+        """Turn SQLite errors about a file into a CheckpointError."""
         try:
             yield
-        except (sqlite3.Error, UnicodeError) as error:  # a name that is no text, too
+        except (sqlite3.Error, UnicodeError) as error:  # also a name that is not text
             if "locked" in str(error):
                 raise CheckpointError(
                     f"The checkpoint {self.path!r} is open in another program: close "
@@ -238,7 +237,7 @@ class FileStore:
 
     def _check(self) -> None:
         with self._reading():
-            # No longer text is read, wherever it stands, before the tables are checked.
+            # No longer text is read anywhere before the tables are checked.
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONG)
             self._db.executescript(_SETTINGS)
             marks = "application_id", "user_version"
@@ -267,20 +266,20 @@ class FileStore:
         return value
 
     def read(self, kind: str) -> list[Any]:
-        """Return the events of a kind in order, all of them, and all intact.
+        """Return all events of a kind in order, checked to be intact.
 
         Raises
         ------
         CheckpointError
-            If a row is not what was written, or is missing or too long.
+            If a row is changed, missing or too long.
         Malformed
-            If an event is not what it should be.
+            If an event is invalid.
         """
         _, read, longest = _KINDS[kind]
         longest = self.form.longest if kind == "fold" else longest
         with self._reading():
             # SQLite refuses a longer row before it reads it. Its function length()
-            # would not do: it looks no further than the first NUL.
+            # would not help: it stops at the first NUL.
             limit = min(longest + _LONG, _LONGEST)
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
             try:
@@ -304,17 +303,18 @@ class FileStore:
         return found
 
     def add(self, kind: str, new: Sequence[Any]) -> None:
-        """Add events, all or none of them.
+        """Add all events or none.
 
         Raises
         ------
         CheckpointError
-            If they cannot be written, for want of space for example.
+            If they cannot be written, for example on a full disk.
         Exception
-            Whatever a value of the user's raises; Malformed for what would be refused.
+            Anything raised by a value of the user; Malformed for events that a reader
+            would refuse.
         """
         bodies = [_written(kind, event) for event in new]
-        if kind == "fold":  # a search has checked what else is in it
+        if kind == "fold":  # a search has checked the other tables
             for body, event in zip(bodies, new, strict=True):
                 events.require(len(body) <= self.form.longest, "the length of a fold")
                 self.form.check(event)
@@ -327,8 +327,8 @@ class FileStore:
             raise _unwritten(self.path, error) from error
 
     def close(self) -> None:
-        """Close the file. What could not be merged into it yet stays beside it."""
-        # On a full disk the journal beside the file holds it all.
+        """Close the file. Unmerged changes stay beside it."""
+        # On a full disk, the log beside the file holds all changes.
         with suppress(sqlite3.Error):
             self._db.close()
         if self._held is not None:
@@ -336,32 +336,32 @@ class FileStore:
 
 
 def create(path: str, tables: Tables) -> FileStore:
-    """Return a new checkpoint, which is there as a whole or not at all.
+    """Create a checkpoint, either complete or not at all, and return it.
 
     Parameters
     ----------
     path : str
         Where `exists` finds none.
     tables : dict of list
-        What a search begins with, as in a `ListStore`.
+        The start of a search, as in a `ListStore`.
 
     Raises
     ------
     CheckpointError
-        If it cannot be written, or files of others are in its way.
+        If it cannot be written, or files of others are in the way.
     """
     try:
         rows = {kind: [_written(kind, e) for e in new] for kind, new in tables.items()}
         for body in tables["split"]:
             events.read_split(body, tables["header"][0].n_samples)
-    except Exception as error:  # whatever a value of the user's raises
+    except Exception as error:  # values of the user may raise anything
         raise CheckpointError(
             f"The checkpoint {path!r} cannot hold this search ({error}): "
             "leave out 'checkpoint'."
         ) from error
     new, number = path + NEW, secrets.randbelow(2**63)
     try:
-        # A log that outlived the file of before would be replayed into this one.
+        # A log that outlived an earlier file would be replayed into this one.
         remove_beside(path)
         _remove_leftover(path, new)
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _MODE))
@@ -378,7 +378,7 @@ def create(path: str, tables: Tables) -> FileStore:
 
 
 def _remove_leftover(path: str, new: str) -> None:
-    """Remove what a run that was killed had begun to write."""
+    """Remove the incomplete file of a killed run."""
     head = begin_of(path, new)
     if head and not _is_ours(head):
         raise foreign(path, new)
@@ -388,11 +388,11 @@ def _remove_leftover(path: str, new: str) -> None:
 
 
 def _written(kind: str, event: Any) -> str:
-    """Return the row of an event, which can be read for sure."""
+    """Return the row of an event, checked to be readable."""
     write, read, longest = _KINDS[kind]
     body = write(event)
     events.require(len(body) <= longest, f"the length of a {kind}")
-    if kind != "fold":  # it may hold what a policy of the user's says
+    if kind != "fold":  # it may hold metadata of the user's policy
         read(body)
     return body
 
@@ -404,7 +404,7 @@ def _insert(
 ) -> None:
     """Insert numbered rows in one transaction."""
     db.execute("BEGIN IMMEDIATE")
-    with db:  # which ends the transaction, whatever happens
+    with db:  # which ends the transaction in any case
         for kind, rows in tables.items():
             digested = [
                 (n, body, _digest(file_number, kind, n, body)) for n, body in rows

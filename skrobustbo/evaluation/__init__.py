@@ -1,4 +1,4 @@
-"""Running candidates: folds on joblib, failures, callbacks, one table of results."""
+"""Evaluation of candidates: folds on joblib, failures, callbacks, the results table."""
 
 from skrobustbo.evaluation._checks import take_folds
 from skrobustbo.evaluation._folds import Fold as Fold

@@ -1,8 +1,8 @@
-"""No autologging while folds are fitted: MLflow would log each as a result of its own.
+"""Turn off MLflow's autologging while folds are fitted.
 
-MLflow has one switch for the whole process. Where two threads fit folds, the one that
-ends first must not turn it on again for the other, so it is counted how many are under
-way.
+Otherwise, MLflow would log each fit as a separate result. MLflow has one switch for the
+whole process. If two threads fit folds, the first to finish must not turn it on again
+for the other, so running threads are counted.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 
 class _Switch:
-    """How many need autologging off, and what turns it on again.
+    """Count of the threads that need autologging off.
 
     Attributes
     ----------
     n : int
-        How many.
+        Their number.
     off : ExitStack
-        Closed by the last of them.
+        Turns autologging on again; closed by the last thread.
     lock : Lock
         Held while any of this changes.
     """
@@ -34,11 +34,11 @@ class _Switch:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        """Take a lock that nobody has: in a forked child, who had it is not there."""
+        """Replace the lock: in a forked child, the holder of the old one is missing."""
         self.lock = Lock()
 
     def turn_off(self, mlflow: Any) -> None:
-        """Turn autologging off, unless it is: MLflow's own switch does not nest."""
+        """Turn autologging off unless it already is: MLflow's switch does not nest."""
         with self.lock:
             if not self.n and not getattr(
                 mlflow, "_AUTOLOGGING_GLOBALLY_DISABLED", False
@@ -49,7 +49,7 @@ class _Switch:
             self.n += 1
 
     def give_back(self) -> None:
-        """Turn autologging on again if nobody else needs it off."""
+        """Turn autologging on again if no other thread needs it off."""
         with self.lock:
             self.n -= 1
             if not self.n:
@@ -63,7 +63,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 @contextmanager
 def no_autologging() -> Iterator[None]:
-    """Run the body without MLflow's autologging, where this process uses MLflow."""
+    """Run the body without MLflow's autologging, if this process uses MLflow."""
     mlflow = sys.modules.get("mlflow.utils.autologging_utils")
     if mlflow is None:
         yield

@@ -1,4 +1,4 @@
-"""Checks of what a search is given besides params: splits, weights, scores."""
+"""Validation of the splits, weights and scores of a search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Splits = Sequence[tuple[Any, Any]]
 
 
 def checked_cv(cv: Any, owner: str) -> Any:
-    """Return `cv`, an iterable of splits as a list; ValueError unless of pairs."""
+    """Return `cv` with an iterable of splits as a list; ValueError unless pairs."""
     if hasattr(cv, "get_n_splits") or not isinstance(cv, Iterable):
         return cv
     splits = list(cv)
@@ -30,7 +30,7 @@ def checked_cv(cv: Any, owner: str) -> Any:
 
 
 def check_splits(splits: Splits, n_splits: int, n_samples: int, owner: str) -> None:
-    """Raise a ValueError unless there are splits of the data, as many as announced."""
+    """Raise a ValueError unless the splits fit the data and their announced number."""
     if not splits:
         raise ValueError(NO_FITS)
     if len(splits) != n_splits:
@@ -47,7 +47,7 @@ def check_splits(splits: Splits, n_splits: int, n_samples: int, owner: str) -> N
 
 
 def _kind(value: Any) -> str:
-    """Return what kind of value it is: row numbers in full, what may be data not."""
+    """Return a description of a value: row numbers in full, possible data by type."""
     if isinstance(value, np.ndarray):
         of_rows = value.dtype.kind in "iub" or not value.size
         return repr(value) if of_rows else f"an array of {value.dtype}"
@@ -65,7 +65,7 @@ def _are_rows(rows: Any, n: int) -> bool:
 
 
 def check_weights(params: Mapping[str, Any], n_samples: int) -> None:
-    """Raise a ValueError for weights of other than the data."""
+    """Raise a ValueError if weights do not match the data."""
     weights = params.get("sample_weight")
     if weights is None or not np.ndim(weights):
         return
@@ -77,7 +77,7 @@ def check_weights(params: Mapping[str, Any], n_samples: int) -> None:
 
 
 def real(score: Any, owner: str = "a search") -> Any:
-    """Return a score, nan for an infinite one; ValueError unless it is real."""
+    """Return a score, nan if infinite; ValueError unless it is a real number."""
     try:
         return math.nan if math.isinf(score) else score
     except (TypeError, OverflowError):
@@ -88,10 +88,10 @@ def real(score: Any, owner: str = "a search") -> Any:
 
 
 def result_of(raw: RawResult, owner: str) -> FoldResult:
-    """Return what came of a fold, checked.
+    """Return the checked result of a fold.
 
-    ValueError if a score is none that may be kept. The system's clock may be set back
-    during a fit: seconds are not negative.
+    Raises a ValueError for invalid scores. Negative seconds become zero, because the
+    system's clock may be set back during a fit.
     """
     checked = dict(raw)
     for kind in ("test_scores", "train_scores"):
@@ -118,9 +118,9 @@ def _scores(found: Any, owner: str) -> dict[str, Any]:
 
 
 def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
-    """Return the names of a fold's metrics: none for a single one, None if it failed.
+    """Return the names of a fold's metrics: empty for one, None if it failed.
 
-    A callable that fails to score has given nothing but `error_score`, too.
+    A callable scorer that fails returns only `error_score`.
     """
     if fold.fit_error:
         return None
@@ -131,7 +131,7 @@ def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
 
 
 def check_same(names: list[str], before: list[str], owner: str) -> None:
-    """Raise a ValueError unless a callable scorer returns what it did before."""
+    """Raise a ValueError if a callable scorer returns other metrics than before."""
     if set(names) != set(before):
         said = [f"metrics {sorted(n)}" if n else "one number" for n in (before, names)]
         raise ValueError(
@@ -143,19 +143,19 @@ def check_same(names: list[str], before: list[str], owner: str) -> None:
 def take_folds(
     trial: Evaluation, results: Iterable[FoldResult], metrics: Sequence[str] = ()
 ) -> None:
-    """Give a trial the results of its folds, without predictions, which are large.
+    """Store the results of a trial's folds, without predictions, which are large.
 
-    Scores without bounds become nan: a score of plus infinity, otherwise, would be the
-    best of all; so would scores that add up to more than the largest number.
+    Infinite scores become nan, because plus infinity would be the best score of all. So
+    do scores whose sum overflows.
 
     Parameters
     ----------
     trial : Evaluation
         The trial.
     results : iterable of FoldResult
-        The results of the folds that it used.
+        The results of the folds in use.
     metrics : sequence of str, default=()
-        The metrics that a callable scorer returns, if they are known and have names.
+        The metrics of a callable scorer, if known and named.
     """
     trial.folds = []
     for fold in results:
@@ -176,7 +176,7 @@ def take_folds(
 def _named(scores: Mapping[str, float], metrics: Sequence[str]) -> dict[str, Any]:
     """Return scores by the names, and in the order, of some metrics.
 
-    A callable scorer may return them in another order each time. One number that stands
-    for a failure becomes that of each metric.
+    A callable scorer may change the order. A single number for a failure applies to
+    each metric.
     """
     return {name: scores.get(name, scores.get(SINGLE)) for name in metrics or scores}

@@ -1,9 +1,9 @@
-"""Running folds on a Dask cluster, each in a thread that is known.
+"""Fit folds on a Dask cluster, each in a known thread.
 
-joblib's own way there leaves it to Dask where a fold runs and where it runs again. Dask
-gives a fold that kills its workers one after the other, blames what waited beside it,
-and joblib gives up when no worker is left for ten seconds. Here a fold is pinned to one
-worker, and who dies is known by what the scheduler says of its workers.
+joblib leaves it to Dask where a fold runs and runs again. Dask sends a fold that kills
+its worker to the next one and blames folds that waited beside it, and joblib gives up
+after ten seconds without workers. Here, each fold is pinned to one worker, and the
+scheduler's news of its workers show which one died.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from skrobustbo.evaluation._folds import STARTS, Fold, Job, leaves_cores
 from skrobustbo.evaluation._solo import Outcome, Shared, WorkerPool
 from skrobustbo.evaluation._stops import Stops
 
-#: Seconds that a cluster may be without any worker.
+#: Seconds that a cluster may be without workers.
 PATIENCE = 60.0
-#: Seconds between two looks at which workers there are.
+#: Seconds between two checks of the workers.
 POLL = 0.2
-#: What is ours to say of a task, whatever `parallel_config` says of tasks.
+#: Task settings that override those of `parallel_config`.
 _OURS = ("workers", "allow_other_workers", "retries", "key", "pure")
 
 
 def is_dask(backend: Any) -> bool:
-    """Return whether folds go to Dask, which need not be installed."""
+    """Return whether folds go to Dask, which may not be installed."""
     return is_a("DaskDistributedBackend", backend)
 
 
 class DaskPool(WorkerPool):
-    """The threads of the workers of a cluster, those that join later included.
+    """The threads of a cluster's workers, including workers that join later.
 
-    With a time limit for folds, a worker fits one at a time, whatever its threads.
+    With a time limit for folds, a worker fits one fold at a time.
 
     Parameters
     ----------
     job : Job
         What all folds share.
     backend : DaskDistributedBackend
-        joblib's, which knows the client.
+        The backend of joblib, which holds the client.
     seconds : float
-        What a fold may take, scoring included.
+        Time limit of a fold, including scoring.
     pre_dispatch : int or str
-        As joblib has it; at most a fold for each thread is sent, however large it is.
+        As in joblib, but at most one fold per thread is sent.
     stops : Stops
-        Says whether another fold may be started.
+        Decides whether another fold may start.
     """
 
     pause = POLL
@@ -86,8 +86,8 @@ class DaskPool(WorkerPool):
         self.n_workers = sum(map(self._n_slots, there.values()))
         self._job.nested = leaves_cores(self.n_workers)
         self._shared = Shared(self._job)
-        # A cluster of this process gives up for ever a worker that is not there so long
-        # after a death, though it may be starting again then.
+        # A local cluster gives up a worker that stays away this long after its death,
+        # although it may be restarting.
         self._kept = dask.config.set({"distributed.deploy.lost-worker-timeout": "1d"})
         return self
 
@@ -100,17 +100,17 @@ class DaskPool(WorkerPool):
     def run(
         self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
     ) -> Generator[Outcome]:
-        """Fit folds, without taking up a thread if this is itself a task."""
+        """Fit folds, without blocking a thread if this is a task itself."""
         with self._backend.retrieval_context():
             yield from super().run(waiting, needs)
 
-    # The workers ----------------------------------------------------------------------
+    # Workers --------------------------------------------------------------------------
 
     def _n_slots(self, n_threads: int) -> int:
         return n_threads if self._seconds == math.inf else min(1, n_threads)
 
     def _there(self) -> dict[str, int]:
-        """Return the workers and their threads; TimeoutError if none for too long."""
+        """Return the workers and their threads; TimeoutError if absent for too long."""
         there: dict[str, int] = self._client.ncores(self._allowed)
         now = time.monotonic()
         if there:
@@ -123,12 +123,12 @@ class DaskPool(WorkerPool):
                 "search needs at least one; start workers and call fit again. With a "
                 "checkpoint, the search resumes where it stopped."
             )
-        # A cluster that adapts starts workers only where there is a task for them.
+        # An adaptive cluster starts workers only when it has tasks.
         self._call = self._call or self._client.submit(nothing, pure=False)
         return there
 
     def _look(self) -> None:
-        """Take note of workers that came, went, or got ready."""
+        """Update the list of workers that came, left or got ready."""
         if time.monotonic() < self._next_look:
             return
         there = self._there()
@@ -175,7 +175,7 @@ class DaskPool(WorkerPool):
             return
         if place.is_lost or is_a("KilledWorker", error):
             self._failed_starts += 1
-        elif isinstance(error, CancelledError):  # the data went with another worker
+        elif isinstance(error, CancelledError):  # lost with another worker
             self._data = None
         elif error is not None:
             raise error
@@ -188,7 +188,7 @@ class DaskPool(WorkerPool):
             )
 
     def _check_process(self, process: tuple[str, int]) -> None:
-        """Raise if a fold that is late would take this process down."""
+        """Raise an error if a late fold would kill this process."""
         if self._seconds < math.inf and process == this_process():
             raise ValueError(
                 "The 'fit_timeout' of RobustBayesSearchCV must be None unless folds "

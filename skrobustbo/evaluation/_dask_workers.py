@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster as a search sees them, and the tasks that it sends."""
+"""The workers of a Dask cluster, and the tasks sent to them."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from skrobustbo.evaluation._solo import (
     warm_up,
 )
 
-#: What a worker says that is not the one that was sent the fold.
+#: Answer of a worker that is not the intended one.
 REPLACED = "the worker is not the one that was sent the fold"
 
 
 def is_a(name: str, what: Any) -> bool:
-    """Tell the class of an object of Dask by its name: Dask need not be there."""
+    """Return whether a Dask object has a class name: Dask may not be installed."""
     return type(what).__name__ == name
 
 
 class Place:
-    """A worker of the cluster, with as many slots as it has threads for folds.
+    """A worker of the cluster, with one slot per thread for folds.
 
     Attributes
     ----------
     is_lost : bool
-        Whether it is there no more.
+        Whether it has left.
     was_alone : bool
-        Whether a single fold was under way when it was lost.
+        Whether a single fold was running when it was lost.
     is_known : bool
-        Whether it has been taken note of how its start went.
+        Whether the outcome of its start has been recorded.
     process : tuple or None
-        The name of its machine and its process id; None before it is ready.
+        Machine name and process id; None before it is ready.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Place:
         self.client, self.address, self.settings = client, address, settings
         self.is_lost = self.is_known = self.is_reserved = False
         self.was_alone = False
-        # The worker's own copy: others come and go, and with them their copies.
+        # The worker's own copy, because copies on other workers are lost with them.
         self.shared = client.submit(hold, data, pure=False, **settings)
         self.start = _Task(self, prepare, self.shared)
         self.process: tuple[str, int] | None = None
@@ -69,11 +69,11 @@ class Place:
 
     @property
     def n_busy(self) -> int:
-        """The number of its folds of which the result has not been taken."""
+        """Number of its folds whose result has not been taken."""
         return sum(slot.fold is not None for slot in self.slots)
 
     def trouble(self) -> BaseException | None:
-        """Return what kept it from getting ready, if anything."""
+        """Return the error that kept it from getting ready, if any."""
         future = self.start.future
         if not future.done():
             return None
@@ -82,7 +82,7 @@ class Place:
         return error
 
     def lose(self) -> None:
-        """Give up the worker and its folds, of which any may have killed it."""
+        """Give up the worker and its folds, any of which may have killed it."""
         if self.is_lost:
             return
         self.is_lost = True
@@ -102,9 +102,9 @@ class _DaskSlot:
     Attributes
     ----------
     fold : Fold or None
-        What it is fitting.
+        The fold that it is fitting.
     end_time : float
-        Never; the worker ends itself when a fold is late.
+        Infinite; the worker ends itself when a fold is late.
     """
 
     end_time = math.inf
@@ -116,16 +116,16 @@ class _DaskSlot:
 
     @property
     def future(self) -> Future[Any] | None:
-        """What it is busy with: a fold, or getting ready for one."""
+        """Its current task: a fold, or getting ready for one."""
         if self.task is not None:
             return self.task.future
         start = self._place.start.future
         return None if start.done() else start
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Return whether a fold can be started at once.
+        """Return whether a fold can start at once.
 
-        With `alone`, no other fold may be in the same process meanwhile.
+        With `alone`, no other fold may run in the process.
         """
         place = self._place
         if place.is_lost or place.process is None or self.fold is not None:
@@ -133,18 +133,17 @@ class _DaskSlot:
         return not place.n_busy or not (alone or place.is_reserved)
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
-        """Start a fold."""
         place = self._place
         self.fold, place.is_reserved = fold, alone
         self._late_time = time.monotonic() + seconds
         self.task = _Task(place, fit, place.shared, place.process, fold, seconds)
 
     def is_done(self) -> bool:
-        """Return whether something came of the fold."""
+        """Return whether the fold has an outcome."""
         return self.task is not None and self.task.future.done()
 
     def take(self) -> tuple[FoldId, RawResult, float]:
-        """Return what came of the fold."""
+        """Return the outcome of the fold."""
         assert self.task is not None
         try:
             result = self.task.future.result()
@@ -163,9 +162,9 @@ class _DaskSlot:
         return result
 
     def _loss(self, error: Exception) -> Exception:
-        """Return what to say of a fold that has no result.
+        """Return the error of a fold without a result.
 
-        Dask cancels it, too, if the data were lost with its worker.
+        Dask also cancels a fold whose data were lost with a worker.
         """
         place = self._place
         lives = isinstance(error, CancelledError)
@@ -184,9 +183,9 @@ class _Task:
     Attributes
     ----------
     there : distributed.Future
-        The task.
+        The task in Dask.
     future : Future
-        What came of it, fetched as soon as it is there.
+        Its outcome, fetched as soon as it exists.
     """
 
     def __init__(self, place: Place, function: Callable[..., Any], *args: Any) -> None:
@@ -204,14 +203,14 @@ class _Task:
             self.settle(result)
 
     def has_result(self) -> bool:
-        """Return whether the fold came to its end, if only by an error."""
+        """Return whether the fold finished, possibly with an error."""
         if not self.future.done():
             return False
         error = self.future.exception()
         return not (isinstance(error, CancelledError) or is_a("KilledWorker", error))
 
     def settle(self, result: Any = None, error: BaseException | None = None) -> None:
-        """Say what came of the task, unless it has been said."""
+        """Set the outcome of the task unless it is set."""
         try:
             if error is None:
                 self.future.set_result(result)
@@ -225,7 +224,7 @@ class _Task:
 
 
 def nothing() -> None:
-    """Give a cluster that adapts a reason to start a worker."""
+    """Give an adaptive cluster a reason to start a worker."""
 
 
 def hold(shared: Shared) -> Shared:
@@ -242,9 +241,9 @@ def prepare(shared: Shared) -> tuple[str, int]:
 
 
 def fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) -> Any:
-    """Fit a fold as a job of joblib would, unless it is the second time.
+    """Fit a fold as a joblib task would, but only once.
 
-    Dask sends it again to a worker that comes back at the same address.
+    Dask sends it again to a worker that returns at the same address.
     """
     if process != this_process():
         return REPLACED
@@ -259,7 +258,7 @@ def fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) ->
 
 
 class _Alarm:
-    """Ends the process after some time, even if it holds the interpreter's lock."""
+    """Ends the process after some time, even if it holds the interpreter lock."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -1,4 +1,4 @@
-"""Running folds on joblib: taken as they finish, completed if a worker dies."""
+"""Fit folds on joblib, yield results as they finish, recover if a worker dies."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
 from skrobustbo.evaluation._warm import packed, with_model
 
-#: Times that a fold, alone, may take its worker down before it counts as failed.
+#: How often a fold may kill its worker while running alone before it counts as failed.
 LIVES = 2
-#: Times that workers may die with nothing to do before a fold is sent to them anyway.
+#: How often idle workers may die before a fold is sent to them anyway.
 STARTS = 10
 
 
@@ -42,15 +42,15 @@ class Fold:
     Attributes
     ----------
     candidate, split : int
-        Which candidate of the search, and which split.
+        Numbers of the candidate and of the split.
     params : dict
-        The candidate.
+        Parameters of the candidate.
     settings : dict
-        What is passed on to scikit-learn's fit and score.
+        Arguments for scikit-learn's fit and score.
     amount : float or None
-        How much of the resource it gets; None for all of it.
+        Amount of the resource; None for the full amount.
     model : bytes or None
-        The model that was fitted with less of it, to go on from; None to fit anew.
+        The model fitted with a smaller amount, to continue from; None to fit anew.
     """
 
     candidate: int
@@ -62,40 +62,40 @@ class Fold:
 
     @property
     def key(self) -> FoldId:
-        """What tells the fold from the others of its search."""
+        """Identifies the fold in its search."""
         return self.candidate, self.split
 
 
 class Work(Protocol):
-    """What workers do with a fold.
+    """What workers need to fit folds.
 
     Attributes
     ----------
     nested : bool
-        Whether jobs may run inside.
+        Whether folds may run jobs of their own.
     settings : dict
-        Of them, `error_score` is looked at.
+        Its `error_score` is used.
     """
 
     nested: bool
     settings: dict[str, Any]
 
     def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
-        """Return the identity of a fold, its result and the seconds that it took."""
+        """Return the key of a fold, its result and its duration in seconds."""
 
     def failed(self, fold: Fold, reason: str) -> RawResult:
-        """Return the result of a fold that never came back."""
+        """Return the result of a fold that never returned."""
 
     def alone(self, fold: Fold) -> Work:
-        """Return what a worker needs for one fold, to be sent to it."""
+        """Return what a worker needs for one fold."""
 
 
 @dataclass
 class Job:
     """What all folds of a search share.
 
-    With `nested`, the estimator may run jobs of its own. `resource` is what a fold may
-    get a part of, and `n_threads` how many threads it may use.
+    With `nested`, the estimator may run jobs of its own. `resource` is the resource
+    that a fold may get a part of, `n_threads` the number of threads that it may use.
     """
 
     estimator: Any
@@ -123,40 +123,38 @@ class Job:
         return {"fold": fold, "resource": resource, **own, **data, **self.settings}
 
     def call(self, fold: Fold) -> Any:
-        """Return `fit` of one fold as a task for joblib."""
+        """Return `fit` of one fold as a joblib task."""
         return delayed(_fit_fold)(**self._task(fold))
 
     def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
-        """Return the identity of a fold, its result and the seconds that it took."""
         return _fit_fold(**self._task(fold))
 
     def alone(self, fold: Fold) -> Job:
-        """Return the job with the rows of one fold only."""
+        """Return the job with only the rows of one fold."""
         return replace(self, splits={fold.split: self.splits[fold.split]})
 
     def failed(self, fold: Fold, reason: str) -> RawResult:
-        """Return the result of a fold that never came back."""
         return _failed(self.settings, reason)
 
 
 class BatchPool:
-    """Workers that fit folds; used as a context.
+    """Workers that fit folds; use it as a context.
 
     Parameters
     ----------
     job : Job
         What all folds share.
     n_jobs : int or None
-        As joblib has it.
+        As in joblib.
     pre_dispatch : int or str
-        As joblib has it; with a time limit, no fold is sent before a worker is free.
+        As in joblib; with a time limit, a fold is sent only to a free worker.
     stops : Stops
-        Says whether another fold may be started.
+        Decides whether another fold may start.
 
     Attributes
     ----------
     n_workers : int
-        Folds that run side by side.
+        Number of folds that run in parallel.
     """
 
     def __init__(
@@ -178,7 +176,7 @@ class BatchPool:
         for return_as in ("generator_unordered", "generator"):
             try:
                 return Parallel(**self._settings, return_as=return_as)
-            except ValueError:  # an older joblib, or a backend that cannot
+            except ValueError:  # an older joblib, or a backend without this
                 continue
         self._lazy = False
         return Parallel(**self._settings)
@@ -194,13 +192,13 @@ class BatchPool:
     def run(
         self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
     ) -> Generator[tuple[FoldId, RawResult]]:
-        """Fit the folds that wait and give the result of each as soon as it is there.
+        """Fit the waiting folds and yield each result as soon as it is available.
 
-        Folds that are added meanwhile are left to the next call. If a worker dies,
-        others are started. The folds under way then are fitted again one at a time, so
-        that the one that kills workers is known: when it has done so twice, it counts
-        as failed, and what is left of its candidate with it. Folds that must not be
-        started any more are left out. `needs` is not asked: all folds are needed here.
+        Folds added in the meantime are left to the next call. If a worker dies, new
+        ones are started, and the running folds are fitted again one at a time, to find
+        the fold that kills workers. A fold that does so twice counts as failed, with
+        the remaining folds of its candidate. Folds that may no longer start are left
+        out. `needs` is ignored: all folds are needed here.
         """
         folds = list(waiting)
         waiting.clear()
@@ -210,7 +208,8 @@ class BatchPool:
         left = {fold.key: fold for fold in folds}
         sent: list[Fold] = []
         try:
-            # Workers start here; what is not lazy waits for all results here, too.
+            # Workers start here; a call that is not lazy also waits for all results
+            # here.
             with signals_held() if self._lazy else nullcontext():
                 results = self._parallel(self._calls(folds, sent))
             for key, result, seconds in results:
@@ -229,7 +228,8 @@ class BatchPool:
     def _one_at_a_time(
         self, fold: Fold, left: dict[FoldId, Fold]
     ) -> Iterator[tuple[FoldId, RawResult]]:
-        """Fit a suspect; if it is guilty, take its candidate out of what is left."""
+        """Fit a suspected fold; if it kills workers, drop its candidate from the rest.
+        """
         if fold.key not in left or not self._stops.admits(fold.candidate):
             return
         result = self._alone(left.pop(fold.key))
@@ -242,7 +242,7 @@ class BatchPool:
             yield other.key, self._job.failed(other, death(fold))
 
     def _calls(self, folds: Sequence[Fold], sent: list[Fold]) -> Iterator[Any]:
-        """Return the tasks of folds, keeping note of those sent to the workers."""
+        """Yield the tasks of folds and record those sent to the workers."""
         for fold in folds:
             if not self._stops.admits(fold.candidate):
                 return
@@ -250,7 +250,7 @@ class BatchPool:
             yield self._job.call(fold)
 
     def _alone(self, fold: Fold) -> RawResult | None:
-        """Fit one fold with no other under way; None if it kills its workers."""
+        """Fit a suspect; if it kills workers, drop its candidate from the rest."""
         for _ in range(LIVES):
             self._wake()
             if found := self._survived([self._job.call(fold)]):
@@ -261,16 +261,16 @@ class BatchPool:
         return None
 
     def _wake(self) -> None:
-        """Wait until a worker answers: no fold is to blame for one that dies before.
+        """Wait until a worker answers, so that no fold is blamed for an earlier death.
 
-        Starting one takes longer than many folds do.
+        Starting a worker takes longer than many folds do.
         """
         for _ in range(STARTS):
             if self._survived([delayed(_nothing)()] * self.n_workers):
                 return
 
     def _survived(self, calls: list[Any]) -> list[Any] | None:
-        """Return what comes of tasks; None, with new workers, if one has died."""
+        """Return the outcome of tasks; None, with new workers, if a worker died."""
         try:
             return list(self._parallel(calls))
         except Exception as error:
@@ -280,17 +280,17 @@ class BatchPool:
             return None
 
     def _restart(self) -> None:
-        """Replace workers of which one has died."""
+        """Replace the workers after one has died."""
         self._parallel.__exit__(None, None, None)
         self._parallel = self._workers()
         self.__enter__()
 
 
 def is_loss(error: Exception) -> bool:
-    """Return whether an error says that a worker died.
+    """Return whether an error means that a worker died.
 
-    A pool of processes is broken then. Ray's error is told by the name of its class, as
-    Ray need not be there.
+    A pool of processes is broken then. Ray's error is recognised by its class name,
+    because Ray may not be installed.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
     return isinstance(error, BrokenProcessPool) or "RayActorError" in names
@@ -299,13 +299,13 @@ def is_loss(error: Exception) -> bool:
 def leaves_cores(n_workers: int) -> bool:
     """Return whether folds may run jobs of their own.
 
-    Where folds take every core, what is inside them would only get in the way.
+    If folds use every core, inner jobs would only slow them down.
     """
     return bool(n_workers < max(2, cpu_count()))
 
 
 def death(fold: Fold) -> str:
-    """Say that a fold kills its workers."""
+    """Return the message for a fold that kills its workers."""
     return (
         f"The worker process died {LIVES} times or more while it fitted "
         f"{shown(fold.params)}, perhaps because it ran out of memory."
@@ -313,7 +313,7 @@ def death(fold: Fold) -> str:
 
 
 def _failed(settings: dict[str, Any], reason: str) -> RawResult:
-    """Return what stands for the result of a fold that has none."""
+    """Return a replacement for the result of a fold that has none."""
     error_score = settings["error_score"]
     named = metric_names(settings["scorer"])
     scores = dict.fromkeys(named, error_score) if named else error_score
@@ -325,13 +325,13 @@ def _failed(settings: dict[str, Any], reason: str) -> RawResult:
 
 
 def _nothing() -> None:
-    """Show that a worker is there and has imported what folds need."""
+    """Show that a worker is running and has imported what folds need."""
 
 
 def _can_be_printed(params: dict[str, Any]) -> bool:
-    """Return whether all values have a text that a terminal only shows.
+    """Return whether all values can be printed as plain text in a terminal.
 
-    scikit-learn's line about each fold has it as it is.
+    scikit-learn prints them unchanged in its line about each fold.
     """
     with suppress(Exception):
         text = "".join(f"{name}={value}" for name, value in params.items())
@@ -341,11 +341,11 @@ def _can_be_printed(params: dict[str, Any]) -> bool:
 
 
 def _inside(nested: bool, n_threads: int) -> Any:
-    """Return the context of a fold for joblib, which knows the limit: for a search."""
+    """Return joblib's context of a fold, which limits threads for inner searches."""
     if not nested:
         backend = SequentialBackend(inner_max_num_threads=n_threads)
         return parallel_config(backend=backend)
-    if n_threads > 1:  # one is what it has where it says nothing, as in a worker
+    if n_threads > 1:  # one is its default, as in a worker
         backend, _ = get_active_backend()
         backend.inner_max_num_threads = n_threads
     return nullcontext()
@@ -359,11 +359,10 @@ def _fit_fold(
     recorder: Recorder | None = None,
     **kwargs: Any,
 ) -> tuple[FoldId, RawResult, float]:
-    """Fit and score one fold, without autologging, with one inner thread or as told.
+    """Fit and score one fold with limited inner threads and without autologging.
 
-    The limit is the same for every number of jobs, so that scores are, too; the cores
-    are used by the folds. With a part of a resource, the result has the model, if a fit
-    with more can go on from it.
+    The limit does not depend on the number of jobs, so neither do the scores. With part
+    of a resource, the result includes the model if a later fit can continue from it.
     """
     start = time.perf_counter()
     keeps = fold.amount is not None and resource != ROWS
@@ -382,7 +381,7 @@ def _fit_fold(
                 **fold.settings,
                 **kwargs,
             )
-        except SystemExit:  # of a fit; scikit-learn would let it end everything
+        except SystemExit:  # raised by a fit; scikit-learn would let it end the program
             if kwargs["error_score"] == "raise":
                 raise
             result = _failed(kwargs, traceback.format_exc())

@@ -1,4 +1,4 @@
-"""The threads of a fold: how many it may use, and estimators that want more."""
+"""The threads of a fold: their limit, and estimators that want more."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sklearn.base import clone
 
 from skrobustbo._sklearn_compat import has_params
 
-#: Parameters by which estimators are told how many threads or jobs to use.
+#: Parameters that set the number of threads or jobs of an estimator.
 _NAMES = ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads", "thread_count")
-#: Packages that take every core unless they are told otherwise, and by what.
+#: Packages that use every core by default, and the parameter that limits them.
 _EAGER = {"catboost": "thread_count", "lightgbm": "n_jobs", "xgboost": "n_jobs"}
 
 
 def limit_of(backend: Any) -> int:
-    """Return how many threads a fold may use: what a joblib backend says, or one.
+    """Return the number of threads of a fold: that of the joblib backend, or one.
 
     Raises
     ------
     ValueError
-        If that is no whole number above zero.
+        If it is not a positive integer.
     """
     n_threads = getattr(backend, "inner_max_num_threads", None)
     if n_threads is None:
@@ -39,7 +39,7 @@ def limit_of(backend: Any) -> int:
 
 
 def held(estimator: Any, n_threads: int) -> Any:
-    """Return a clone of an estimator that, with its parts, keeps to some threads."""
+    """Return a clone of an estimator whose parts use at most `n_threads` threads."""
     own = clone(estimator)
     names = _beyond(own, n_threads)
     return own.set_params(**dict.fromkeys(names, n_threads)) if names else own
@@ -48,12 +48,12 @@ def held(estimator: Any, n_threads: int) -> Any:
 def held_params(
     estimator: Any, params: Mapping[str, Any], n_threads: int
 ) -> Mapping[str, Any]:
-    """Return a candidate's params with which a held estimator stays held.
+    """Return a candidate's params with which a limited estimator stays limited.
 
-    Estimators among them are held by further params. What the candidate itself says of
-    threads stays as it is.
+    Further params limit the estimators among the values. Thread settings of the
+    candidate itself stay unchanged.
     """
-    # Lists such as the steps of a pipeline have estimators in them, too.
+    # Lists such as the steps of a pipeline also contain estimators.
     if not any(has_params(v) or isinstance(v, list | tuple) for v in params.values()):
         return params
     whole = clone(estimator).set_params(**clone(dict(params), safe=False))
@@ -64,7 +64,7 @@ def held_params(
 def warn_of_idle_cores(
     estimator: Any, n_threads: int, n_workers: int, owner: str
 ) -> None:
-    """Warn if an estimator was told to use cores that folds leave, and is held."""
+    """Warn if an estimator is limited although it was set to use idle cores."""
     wants = {k: v for k, v in _beyond(estimator, n_threads).items() if v is not None}
     if not wants or n_workers >= cpu_count():
         return
@@ -82,8 +82,8 @@ def warn_of_idle_cores(
 def _beyond(estimator: Any, n_threads: int) -> dict[str, Any]:
     """Return the parameters that make an estimator and its parts use more threads.
 
-    Those that are not set are None. By scikit-learn's convention, one job is what
-    ``n_jobs=None`` means; by the other names, it is left to a library.
+    Unset ones are None. By scikit-learn's convention, ``n_jobs=None`` means one job;
+    for the other names, the library decides.
     """
     params = estimator.get_params()
     parts = {f"{name}__": part for name, part in params.items() if has_params(part)}
@@ -106,7 +106,7 @@ def _beyond(estimator: Any, n_threads: int) -> dict[str, Any]:
 
 
 def _eager_name(estimator: Any) -> str | None:
-    """Return what tells an estimator how many threads, if it takes every core."""
+    """Return the thread parameter of an estimator that uses every core by default."""
     roots = (str(cls.__module__).partition(".")[0] for cls in type(estimator).__mro__)
     name = next((_EAGER[root] for root in roots if root in _EAGER), None)
     if name is None or name in estimator.get_params(deep=False):

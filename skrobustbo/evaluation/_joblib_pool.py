@@ -1,8 +1,8 @@
-"""The workers of a backend of joblib, each sent one fold at a time.
+"""The workers of a joblib backend; each gets one fold at a time.
 
-A call of `joblib.Parallel` takes its tasks from an iterator and cannot be given another
-one in between that depends on a result. So folds are submitted to its backend, as
-`Parallel` itself does.
+`joblib.Parallel` takes its tasks from an iterator, which cannot wait for the result of
+an earlier task. Folds are therefore submitted to the backend directly, as `Parallel`
+does itself.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from skrobustbo.evaluation._folds import Fold, Work, is_loss, leaves_cores
 from skrobustbo.evaluation._solo import Shared, WorkerDiedError, WorkerPool
 from skrobustbo.evaluation._stops import Stops, signals_held
 
-#: How long workers that are to be killed may take to accept the last fold, in seconds.
+#: Seconds that workers may take to accept the last fold before they are killed.
 _SECONDS_TO_ACCEPT = 10.0
 
 
 class JoblibPool(WorkerPool):
-    """The workers of a backend of joblib; with a single job, this process.
+    """The workers of a joblib backend; with a single job, this process.
 
     Parameters
     ----------
     job : Work
         What all folds share.
     n_jobs : int or None
-        As joblib has it.
+        As in joblib.
     stops : Stops
-        Says whether another fold may be started.
+        Decides whether another fold may start.
 
     Raises
     ------
     ValueError
-        If the backend does not say when a task is done.
+        If the backend does not report finished tasks.
     """
 
     def __init__(self, job: Work, n_jobs: int | None, stops: Stops) -> None:
@@ -65,7 +65,7 @@ class JoblibPool(WorkerPool):
         with signals_held():
             self._parallel = Parallel(n_jobs=self._n_jobs).__enter__()
         self._backend = self._parallel._backend
-        # Of the number in use, which the surrounding `parallel_config` may have set.
+        # The current number, which the surrounding `parallel_config` may set.
         self._inline = self._backend.effective_n_jobs(self.n_workers) == 1
         if not (self._inline or self._backend.supports_retrieve_callback):
             self._stop()
@@ -86,8 +86,8 @@ class JoblibPool(WorkerPool):
     def _wait_for_acceptance(self) -> None:
         """Wait until the backend has taken every task out of its queue.
 
-        loky, told to kill its workers before that, forgets the task, but not its number
-        in the queue, and then shows the user a KeyError of a thread of its own.
+        If loky must kill its workers earlier, it forgets the task but not its number in
+        the queue, and one of its threads shows the user a KeyError.
         """
         end = time.monotonic() + _SECONDS_TO_ACCEPT
         for slot in self._workers:
@@ -105,7 +105,7 @@ class JoblibPool(WorkerPool):
         self._parallel.__exit__(None, None, None)
 
     def submit(self, fold: Fold) -> tuple[Future[Any], Any]:
-        """Return what will come of a fold, and the backend's own handle of its task."""
+        """Return the future of a fold, and the backend's handle of its task."""
         future: Future[Any] = Future()
         if self._inline:
             future.set_result(self._job.fit(fold))
@@ -115,14 +115,14 @@ class JoblibPool(WorkerPool):
         shared = replace(self._shared, job=self._job.alone(fold))
         call = BatchedCalls([(_fit, (shared, fold), {})], nested)
         executor: Any = getattr(backend, "_workers", None)
-        if hasattr(executor, "_temp_folder_manager"):  # where loky puts large arrays
+        if hasattr(executor, "_temp_folder_manager"):  # where loky stores large arrays
             executor._temp_folder_manager.set_current_context(self._parallel._id)
         try:
             # The older name, up to joblib 1.4.
             submit = getattr(backend, "submit", None) or backend.apply_async
             with signals_held():  # workers start with the first task
                 task = submit(call, callback=partial(_settle, future, backend))
-        except Exception as error:  # the workers died while they had nothing to do
+        except Exception as error:  # the workers died while idle
             if not is_loss(error):
                 raise
             future.set_exception(error)
@@ -130,7 +130,7 @@ class JoblibPool(WorkerPool):
         return future, task
 
     def finished(self) -> Iterator[tuple[FoldId, RawResult]]:
-        """Give the results that are there already, without waiting for others."""
+        """Yield the available results without waiting for others."""
         for slot in self._workers:
             future = slot.future
             if future is not None and future.done() and future.exception() is None:
@@ -138,7 +138,7 @@ class JoblibPool(WorkerPool):
                 yield key, result
 
     def lose(self) -> None:
-        """Replace the workers, of which one has died, and give up their folds."""
+        """Replace the workers after one has died, and give up their folds."""
         lost = [slot for slot in self._workers if slot.fold and not slot.has_result()]
         for slot in lost:
             slot.give_up(WorkerDiedError(alone=len(lost) == 1))
@@ -147,20 +147,20 @@ class JoblibPool(WorkerPool):
 
 
 class _Slot:
-    """The place of one fold.
+    """A place for one running fold.
 
     Attributes
     ----------
     fold : Fold or None
-        What is fitted.
+        The fold.
     future : Future or None
-        What will come of it.
+        Its future result.
     task : object
-        The backend's own handle of it.
+        The backend's handle of it.
     alone : bool
-        Whether no other fold may be started beside it.
+        Whether no other fold may start beside it.
     end_time : float
-        Never: folds take as long as they take.
+        Infinite: folds have no time limit.
     """
 
     end_time = math.inf
@@ -173,34 +173,33 @@ class _Slot:
         self.alone = False
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Return whether a fold can be started at once."""
+        """Return whether a fold can start at once."""
         busy = [slot for slot in self._pool._workers if slot.fold is not None]
         alone = alone or any(slot.alone for slot in busy)
         return self.fold is None and not (busy and alone)
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
-        """Start a fold."""
         self.future, self.task = self._pool.submit(fold)
         self.fold, self.alone = fold, alone
 
     def is_done(self) -> bool:
-        """Return whether something came of the fold."""
+        """Return whether the fold has an outcome."""
         return self.future is not None and self.future.done()
 
     def has_result(self) -> bool:
-        """Return whether the fold came to its end, if only by an error of its own."""
+        """Return whether the fold finished, possibly with an error of its own."""
         if self.future is None or not self.future.done():
             return False
         error = self.future.exception()
         return not (isinstance(error, Exception) and is_loss(error))
 
     def give_up(self, error: Exception) -> None:
-        """Say that the fold's worker is gone."""
+        """Record that the fold's worker is gone."""
         self.future = Future()
         self.future.set_exception(error)
 
     def take(self) -> tuple[FoldId, RawResult, float]:
-        """Return what came of the fold."""
+        """Return the outcome of the fold."""
         if not self.has_result():
             self._pool.lose()
         assert self.future is not None
@@ -209,7 +208,7 @@ class _Slot:
 
 
 def _settle(future: Future[Any], backend: Any, out: Any) -> None:
-    """Hand on what came of a task, called by whatever thread of the backend."""
+    """Forward the outcome of a task; called by any thread of the backend."""
     try:
         (result,) = backend.retrieve_result_callback(out)
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Out-of-fold predictions: what a search collects of them."""
+"""Collection of the out-of-fold predictions of a search."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Array = NDArray[Any]
 
 @dataclass
 class OutOfFold:
-    """The predictions of a search's candidates, each for the test rows of all folds.
+    """Predictions of each candidate for the test rows of all folds.
 
     Attributes
     ----------
     recorder : Recorder or None
-        Keeps those of a fold; None where none are wanted.
+        Stores those of a fold; None if they are not needed.
     job : Job
-        What the folds share: the data, the splits, what the scorer is passed.
+        What the folds share: the data, the splits, the arguments of the scorer.
     kept : dict of int to list of (array or None)
-        For each finished candidate and each split; None where nothing could be kept.
+        For each finished candidate and each split; None where there are none.
     """
 
     recorder: Recorder | None = None
@@ -36,14 +36,14 @@ class OutOfFold:
 
     @property
     def n_classes(self) -> int | None:
-        """Number of classes, 0 for a regressor; None where nothing is kept."""
+        """Number of classes, 0 for a regressor; None without predictions."""
         return None if self.recorder is None else len(self.recorder.classes)
 
     def check(self, splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
-        """Raise a ValueError if predictions are wanted and splits are in time order.
+        """Raise a ValueError if predictions are needed but splits are in time order.
 
         Rows of a time series depend on each other, and the models of such splits have
-        ever more of them: a bootstrap of the rows would show far too little noise. The
+        ever more rows: a bootstrap of the rows would show far too little noise. The
         last row may also be the earliest.
         """
         if self.recorder is None:
@@ -62,8 +62,8 @@ class OutOfFold:
             )
 
     def take(self, number: int, results: Iterable[FoldResult]) -> None:
-        """Keep the predictions of a candidate.
+        """Store the predictions of a candidate.
 
-        A checkpoint may also give some back where none are wanted any more.
+        A checkpoint may also return some that are no longer needed.
         """
         self.kept[number] = [result.predictions for result in results]

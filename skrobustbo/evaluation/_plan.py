@@ -1,4 +1,4 @@
-"""The plan of a search: which fold is next, and when a candidate is over and told."""
+"""The plan of a search: the next fold, and when a candidate is finished and told."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skrobustbo._trials import Done, Evaluation, FoldId
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._racing import Estimate, Race, Races
 
-#: What users may call a schedule; see `Schedule.named`.
+#: Names of the schedules; see `Schedule.named`.
 ScheduleName = Literal["rounds", "window", "free"]
 
 
@@ -23,12 +23,12 @@ class Schedule:
     Attributes
     ----------
     n_at_once : int, default=1
-        Number of candidates that are asked for at once. They form a batch.
+        Number of candidates asked for at once. They form a batch.
     n_in_flight : int, default=1
-        Number of batches that are evaluated at the same time.
+        Number of batches evaluated at the same time.
     in_order : bool, default=True
-        Whether batches are told in the order in which they were asked, even if a later
-        batch is finished first.
+        Whether to tell batches in the order in which they were asked, even if a later
+        one finishes first.
     racing : Races, default=None
         Stops candidates that cannot win. None: all folds of all candidates are fitted.
     """
@@ -40,7 +40,7 @@ class Schedule:
 
     @classmethod
     def named(cls, name: str, batch_size: int, racing: Races | None = None) -> Schedule:
-        """Return a schedule by the name that users give it."""
+        """Return a schedule by name."""
         n = int(batch_size)
         n_at_once, n_in_flight = (n, 1) if name == "rounds" else (1, n)
         return cls(n_at_once, n_in_flight, name != "free", racing)
@@ -52,35 +52,35 @@ class Schedule:
 
     @property
     def n_open(self) -> int | None:
-        """How many of the latest batches may be unfinished; None if any may be."""
+        """Number of the latest batches that may be unfinished; None for any number."""
         return self.n_in_flight if self.in_order and self.racing is None else None
 
 
 @dataclass(eq=False)
 class Running:
-    """A candidate that is evaluated.
+    """A candidate that is being evaluated.
 
     Attributes
     ----------
     trial : Evaluation
         The candidate.
     folds : list of Fold
-        Its folds that have to be fitted.
+        Its folds that must be fitted.
     known : list of (FoldId, FoldResult)
-        The results that an earlier run has of the others.
+        Results of the other folds, from an earlier run.
     race : Race or None
-        Its race; None if all of its folds are fitted.
+        Its race; None to fit all its folds.
     results : dict of int to FoldResult
         Results by split.
     errors : dict of int to Exception
-        Exceptions by split, of folds that may turn out not to be needed.
+        Exceptions by split, of folds that may not be needed.
     n_used : int
-        Number of folds used so far, in the order of the splits. Decisions depend on
-        these folds only.
+        Number of folds used so far, in the order of the splits. Decisions depend only
+        on these folds.
     is_over : bool
         Whether no more folds are needed.
     chance : float
-        Probability that it beats the best candidate, after its latest fold; 1 before.
+        Probability that it beats the best candidate, after its latest fold; at first 1.
     estimate : (float, float) or None
         If it was stopped, the expected mean score and its standard deviation.
     """
@@ -104,19 +104,19 @@ class Running:
 
 @dataclass(eq=False)
 class Batch:
-    """The candidates of a single ask, and their task in scikit-learn's callbacks."""
+    """The candidates of one ask, and their task in scikit-learn's callbacks."""
 
     candidates: list[Running]
     task: Any = None
 
     @property
     def over(self) -> list[Running]:
-        """The candidates that are over: a search may end before some are."""
+        """The finished candidates; a search may end before all are finished."""
         return [candidate for candidate in self.candidates if candidate.is_over]
 
 
 class Plan:
-    """The candidates that are evaluated now, and the folds that wait for a worker.
+    """The running candidates, and the folds that wait for a worker.
 
     Parameters
     ----------
@@ -125,14 +125,14 @@ class Plan:
     n_splits : int
         Number of folds of a candidate.
     ask : callable
-        Returns the next batch; None if there is none to ask for now.
+        Returns the next batch; None if there is none at the moment.
     tell : callable
-        Called with each batch that is over.
+        Called with each finished batch.
 
     Attributes
     ----------
     waiting : deque of Fold
-        Folds that still have to be fitted, the most urgent one first.
+        Folds to fit, the most urgent first.
     """
 
     def __init__(
@@ -153,8 +153,8 @@ class Plan:
     def fill(self) -> bool:
         """Tell finished batches and ask for new ones; return whether any are left.
 
-        After each batch that is told, the next one is asked for. So the candidates
-        depend on the order of the batches, and not on which fold was faster.
+        The next batch is asked for after each told batch. So the candidates depend on
+        the order of the batches, not on which fold was faster.
         """
         while True:
             if not self._is_last and len(self._batches) < self._schedule.n_in_flight:
@@ -166,11 +166,11 @@ class Plan:
                 return bool(self._batches)
 
     def take(self, key: FoldId, result: Any) -> bool:
-        """Take what a fold returned or raised; return whether its candidate is over.
+        """Take the outcome of a fold; return whether its candidate is finished.
 
-        Results must not depend on which fold was faster. So a fold that arrives after
-        its candidate is over is ignored, and an exception in a race is raised only once
-        all earlier folds of the candidate are there.
+        Results must not depend on which fold was faster. Therefore a fold that arrives
+        after its candidate is finished is ignored, and an exception in a race is raised
+        only after all earlier folds of the candidate.
         """
         number, split = key
         candidate = self._candidates.get(number)
@@ -182,7 +182,7 @@ class Plan:
             candidate.errors[split] = result
         else:
             candidate.results[split] = result
-        # Folds are used in their order, up to the first missing one.
+        # Folds are used in order, up to the first missing one.
         while candidate.n_used in candidate.results and not candidate.is_over:
             candidate.n_used += 1
             candidate.is_over = self._is_over(candidate)
@@ -200,11 +200,11 @@ class Plan:
         return candidate is not None and not candidate.is_over
 
     def finish(self) -> None:
-        """End the search: tell the candidates that are over, and drop the others."""
+        """End the search: tell the finished candidates and drop the others."""
         while self._batches:
             self._leave(self._batches[0])
 
-    # Candidates come and go -----------------------------------------------------------
+    # Start and end of candidates ------------------------------------------------------
 
     def _add(self, batch: Batch) -> None:
         self._batches.append(batch)
@@ -227,12 +227,12 @@ class Plan:
         return True
 
     def _tell_next(self) -> bool:
-        """Tell the next batch that is over; return whether there was one."""
+        """Tell the next finished batch; return whether there was one."""
         in_turn = self._batches[:1] if self._schedule.in_order else self._batches
         for batch in in_turn:
             if all(candidate.is_over for candidate in batch.candidates):
                 self._leave(batch)
-                self._is_last = False  # there may be more to ask now
+                self._is_last = False  # there may be more to ask for now
                 return True
         return False
 
@@ -251,7 +251,7 @@ class Plan:
         return self._schedule.racing if candidate.trial.resource is None else None
 
     def _is_over(self, candidate: Running) -> bool:
-        """Return whether a candidate is over, given the folds used so far."""
+        """Return whether a candidate is finished after the folds used so far."""
         racing, race = self._schedule.racing, candidate.race
         if racing is None or candidate.n_used == self._n_splits:
             return candidate.n_used == self._n_splits
@@ -278,11 +278,11 @@ class Plan:
     def _sort(self) -> None:
         """Sort the waiting folds of races by urgency.
 
-        The next fold of the candidate that is most likely to win comes first, and then
-        the first folds of new candidates. Folds behind an unknown result come last,
-        because they may turn out not to be needed.
+        The next fold of the candidate that is most likely to win comes first, then the
+        first folds of new candidates. Folds after an unknown result come last, because
+        they may not be needed.
         """
-        # A fold comes back when its worker dies; its candidate may be over by then.
+        # A fold returns when its worker dies; its candidate may be finished by then.
         needed = [fold for fold in self.waiting if self.needs(fold)]
         self._replace(sorted(needed, key=self._rank))
 

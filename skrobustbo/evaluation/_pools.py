@@ -1,4 +1,4 @@
-"""Which workers fit the folds of a search."""
+"""Choice of the workers that fit the folds of a search."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from skrobustbo.evaluation._timed import TimedPool
 def pool_of(
     job: Job, search: Any, stops: Stops, *, live: bool = False
 ) -> BatchPool | WorkerPool:
-    """Return the workers of a search, to be used as a context.
+    """Return the workers of a search, as a context.
 
     Parameters
     ----------
     job : Job
         What all folds share.
     search : BaseSearchCV
-        Says how many, and how they are sent folds.
+        Sets their number and how folds are sent.
     stops : Stops
-        Says whether another fold may be started, and how long it may take.
+        Decides whether another fold may start, and how long it may take.
     live : bool, default=False
-        Whether folds are added and taken away while others are under way.
+        Whether folds are added and removed while others are running.
     """
     n_jobs, timeout = search.n_jobs, stops.fit_timeout
     backend, _ = get_active_backend()

@@ -1,4 +1,4 @@
-"""Out-of-fold predictions: what a worker keeps of them."""
+"""Recording of out-of-fold predictions in a worker."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from skrobustbo._trials import RawResult
 
 Array = NDArray[Any]
 
-#: What rounding predictions may change of a score, relative to it.
+#: Largest relative change of a score by rounding predictions.
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class Recorder:
-    """Keeps the predictions that a fold is scored by, in the worker that fits it.
+    """Records the predictions that a fold is scored with, in its worker.
 
-    The metric itself is listened to, so that nothing is predicted twice.
+    It listens to the metric itself, so nothing is predicted twice.
 
     Attributes
     ----------
     scorer : scorer of make_scorer
-        What scores the folds, or does the same as what scores them.
+        Scores the folds, or is equivalent to their scorer.
     metric : str or None
-        Its name where there are several.
+        Its name, if there are several.
     classes : array of shape (n_classes,)
-        Labels that are kept as their places in here; none for a regressor.
+        Labels, which are stored by position; empty for a regressor.
     """
 
     scorer: Any
@@ -47,7 +47,7 @@ class Recorder:
     classes: Array
 
     def fit_and_score(self, scorer: Any, **kwargs: Any) -> RawResult:
-        """Fit and score a fold; the result has `predictions` if they can be kept."""
+        """Fit and score a fold; the result has `predictions` if they can be stored."""
         tape: list[_Call] = []
         heard = with_score_function(
             self.scorer, _listening(score_function(self.scorer), tape)
@@ -57,7 +57,8 @@ class Recorder:
         result: RawResult = fit_and_score(scorer=heard, **kwargs)
         scores = result["test_scores"]
         score = scores if self.metric is None else scores[self.metric]
-        # The test rows are scored first; where that fails, nothing has their score.
+        # The test rows are scored first; if that fails, no predictions have their
+        # score.
         if tape and score_sign(self.scorer) * tape[0].score == score:
             kept = self._kept(tape[0])
             if kept is not None:
@@ -65,7 +66,7 @@ class Recorder:
         return result
 
     def _kept(self, call: _Call) -> Array | None:
-        """Return predictions in their smallest form, None if they have none."""
+        """Return predictions in the smallest form, None if they have none."""
         found = np.asarray(call.predicted)
         if found.ndim not in (1, 2) or len(found) != len(call.true):
             return None
@@ -73,7 +74,7 @@ class Recorder:
             return codes
         if found.dtype.kind not in "biuf" or not np.isfinite(found).all():
             return None
-        with np.errstate(over="ignore"):  # infinite numbers get another score
+        with np.errstate(over="ignore"):  # infinite numbers change the score
             short = found.astype(np.float32)
         return short if call.scores_the_same(short) else found.astype(np.float64)
 
@@ -82,7 +83,7 @@ class Recorder:
             return None
         try:
             places = np.searchsorted(self.classes, labels)
-        except TypeError:  # labels of several types
+        except TypeError:  # labels of different types
             return None
         places = np.minimum(places, len(self.classes) - 1)
         if not np.array_equal(self.classes[places], labels):
@@ -90,10 +91,10 @@ class Recorder:
         return places.astype(np.min_scalar_type(len(self.classes) - 1))
 
     def decoded(self, kept: Array) -> Array:
-        """Return predictions as the metric takes them.
+        """Return predictions in the form that the metric expects.
 
-        Those of one column are labels, or values of a single target; a single column of
-        probabilities is neither.
+        One column holds labels, or values of a single target, but not a single column
+        of probabilities.
         """
         codes = kept.dtype.kind == "u"
         if codes or not len(self.classes):
@@ -103,7 +104,7 @@ class Recorder:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a metric and what came of it."""
+    """A call of a metric and its result."""
 
     function: Callable[..., Any]
     true: Any
@@ -115,13 +116,13 @@ class _Call:
         """Return whether other predictions get nearly the same score."""
         try:
             score = self.function(self.true, predicted, **self.settings)
-        except Exception:  # whatever a metric raises of rounded numbers
+        except Exception:  # metrics may raise anything for rounded numbers
             return False
         return math.isclose(score, self.score, rel_tol=_ROUNDING)
 
 
 def _listening(function: Callable[..., Any], tape: list[_Call]) -> Callable[..., Any]:
-    """Return a metric that notes its calls; its signature is that of the other."""
+    """Return a metric that records its calls and keeps the signature."""
 
     @wraps(function)
     def heard(true: Any, predicted: Any, **settings: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a search prints while it runs: with `verbose=1` one line, written again."""
+"""Progress of a search, printed as one updated line with `verbose=1`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
 
-#: Seconds between two lines: one in the place of the other in a terminal, one below
-#: the other elsewhere.
+#: Seconds between two updates, which replace each other in a terminal and are new lines
+#: elsewhere.
 _TERMINAL, _ELSEWHERE = 0.1, 10.0
-#: Time limits beyond this many seconds are none.
+#: Longer time limits, in seconds, count as none.
 _FAR = 1e9
 
 
 def announce(n_splits: int, source: Source, journal: Journal) -> None:
-    """Print how many fits there are to be, and what a checkpoint has of them."""
+    """Print the number of fits, and what a checkpoint has of them."""
     n, most = source.n_planned, "at most " if source.schedule.racing else ""
     if source.resource is not None:
         full = count(n, "full evaluation")
@@ -38,7 +38,7 @@ def announce(n_splits: int, source: Source, journal: Journal) -> None:
 
 
 def counter(what: str, verbose: int) -> Callable[[int, int], None]:
-    """Return what prints, every ten seconds, how many of how many are done."""
+    """Return a callable that prints progress every ten seconds."""
     shown = time.monotonic()
 
     def tell(n_done: int, n: int) -> None:
@@ -52,18 +52,18 @@ def counter(what: str, verbose: int) -> Callable[[int, int], None]:
 
 
 class Progress:
-    """The progress line of a search, to be used as a context.
+    """The progress line of a search, used as a context.
 
-    A terminal shows one line, which is written again. Elsewhere there is a new line
-    every ten seconds, and one at the end. From `verbose=2` on, each fold has lines of
-    its own, as scikit-learn prints them, and there is no progress line.
+    A terminal shows one updated line. Elsewhere there is a new line every ten seconds
+    and at the end. With `verbose=2` or more, each fold has lines of its own, as in
+    scikit-learn, instead of the progress line.
 
     Parameters
     ----------
     search : BaseSearchCV
-        Says how much to print, and the name of the metric.
+        Sets how much to print, and the name of the metric.
     source : Source
-        Knows how far the search is.
+        Knows the progress of the search.
     stops : Stops
         Knows how much time is left.
     """
@@ -85,25 +85,25 @@ class Progress:
             self._write(f"{self._so_far()}, {duration(seconds)}", end="\n")
 
     def begin(self) -> None:
-        """Start the clock of the first call: what is known by then cost no time."""
+        """Start the clock of the first call: earlier results took no time."""
         if self._first is None:
             self._first = time.monotonic(), len(self._source.trials)
             self._shown = -math.inf if self._is_terminal else self._first[0]
             self.show()
 
     def show(self) -> None:
-        """Print how far the search is, unless that has just been printed."""
+        """Print the progress, unless it has just been printed."""
         now = time.monotonic()
         interval = _TERMINAL if self._is_terminal else _ELSEWHERE
         if self._is_on and now - self._shown >= interval:
             self._shown = now
-            # Where the search may end at any moment, an estimate of time misleads.
+            # If the search may end at any moment, a time estimate would mislead.
             parts = [self._so_far(), self._source.near or self._left(now)]
             end = "" if self._is_terminal else "\n"
             self._write(", ".join(filter(None, parts)), end)
 
     def _write(self, line: str, end: str) -> None:
-        if self._is_terminal:  # one that wraps would not be replaced as a whole
+        if self._is_terminal:  # a wrapped line could not be replaced
             width = shutil.get_terminal_size().columns - 1
             line = "\r" + line[:width].ljust(width)
         print(line, end=end, flush=True)

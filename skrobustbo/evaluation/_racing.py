@@ -1,7 +1,7 @@
-"""Racing: candidates that cannot win are stopped before all of their folds are fitted.
+"""Racing: stop candidates that cannot win before all their folds are fitted.
 
 Notation: candidate i scores y_ik = f_i + b_k + e_ik on fold k of K. The fold effect b_k
-is common to all candidates, as some splits are easier; e_ik has variance s**2.
+is common to all candidates, because some splits are easier; e_ik has variance s**2.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from skrobustbo._trials import Evaluation, FoldResult, rounding
 Array = NDArray[np.float64]
 #: Mean and standard deviation of a score before any of its folds.
 Belief = tuple[float, float]
-#: An estimate of a score, and the standard deviation of its error.
+#: Estimate of a score, and the standard deviation of its error.
 Estimate = tuple[float, float]
 
-#: Units of squares differ by so many powers of two.
+#: Units of squares differ by this many powers of two.
 _STEP = 256
-#: Complete candidates before the first one is stopped.
+#: Number of complete candidates before the first one may be stopped.
 _LEAST = 3
 
 
 @dataclass(frozen=True)
 class FoldEffects:
-    """What complete candidates say of the folds.
+    """Fold effects, estimated from complete candidates.
 
     Attributes
     ----------
     effects : array of shape (n_splits,)
         How much higher the scores of each fold are; they sum to zero.
     variance : float
-        Variance s**2 of what neither candidate nor fold explains.
+        Variance s**2 that neither candidate nor fold explains.
     df : int
         Degrees of freedom of `variance`.
     unit : float, default=1.0
-        The scores' unit in `variance`: a power of two, other than 1 only for very large
-        or small scores, whose squares would over- or underflow.
+        Unit of the scores in `variance`: a power of two, other than 1 only for very
+        large or small scores, whose squares would over- or underflow.
     """
 
     effects: Array
@@ -52,14 +52,14 @@ class FoldEffects:
 
     @classmethod
     def of(cls, scores: Array) -> FoldEffects | None:
-        """Return the effects, by the better half of the candidates.
+        """Return the effects, from the better half of the candidates.
 
-        None if there are fewer than three, or the scores show no variance.
+        None for fewer than three candidates, or if the scores have no variance.
 
         Parameters
         ----------
         scores : array of shape (n_candidates, n_splits)
-            Those of complete candidates.
+            Scores of complete candidates.
         """
         n, n_splits = scores.shape
         if n < _LEAST or n_splits < 2:
@@ -73,15 +73,15 @@ class FoldEffects:
         unit = 2.0 ** (_STEP * int((math.frexp(largest)[1] - 1) / _STEP))
         with np.errstate(over="ignore"):
             variance = float((((centred - effects) / unit) ** 2).sum() / df)
-        # Rounding errors are no variance; what overflows tells nothing.
+        # Rounding errors do not count as variance; overflow gives no information.
         known = rounding(largest) < unit * math.sqrt(variance) < math.inf
         return cls(effects, variance, df, unit) if known else None
 
     def estimate(self, scores: Sequence[float]) -> Estimate:
-        """Return the mean score that the first folds let expect, and its error.
+        """Return the mean score predicted from the first folds, and its error.
 
-        The error has variance s**2 (1/j - 1/K) after j of K folds: they are drawn
-        without replacement, so that nothing is left to be unsure of in the end.
+        The error has variance s**2 (1/j - 1/K) after j of K folds: folds are drawn
+        without replacement, so no uncertainty is left at the end.
         """
         j, n_splits = len(scores), len(self.effects)
         mean = float(np.mean(np.asarray(scores) - self.effects[:j]))
@@ -89,30 +89,30 @@ class FoldEffects:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of a mean over all folds, without their effects."""
+        """The standard error of a mean over all folds, without fold effects."""
         return self.unit * math.sqrt(self.variance / len(self.effects))
 
     @property
     def error_of_difference(self) -> float:
-        """The standard error of a difference of two such means on the same folds."""
+        """The standard error of the difference of two such means on the same folds."""
         return math.sqrt(2) * self.standard_error
 
 
 @dataclass(frozen=True)
 class Race:
-    """What is known when a candidate is asked: all that its race depends on.
+    """The race of one candidate, fixed when it is asked.
 
     Attributes
     ----------
     folds : FoldEffects
-        What the complete candidates say of the folds.
+        The fold effects.
     beliefs : list of (float, float)
         Mean and standard deviation of the candidate's score, without the noise of a
-        mean over folds, under each model that may be right; none without a model.
+        mean over folds, under each plausible model; empty without a model.
     to_beat : float
         The best mean score of a complete candidate, plus the margin.
     allowance : float
-        Probability of an error that stopping this candidate may take.
+        Error probability that stopping this candidate may use.
     """
 
     folds: FoldEffects
@@ -121,14 +121,14 @@ class Race:
     allowance: float
 
     def chance(self, scores: Sequence[float]) -> float:
-        """Return the probability that the candidate beats the best after all.
+        """Return the probability that the candidate beats the best.
 
-        It is the largest over the models. Each prior is updated by the folds so far,
-        and the variance is known from few folds, hence Student's t.
+        It is the largest over the models. Each prior is updated by the folds so far.
+        The variance is estimated from few folds, hence Student's t.
         """
         unit = self.folds.unit
         mean, std = (value / unit for value in self.folds.estimate(scores))
-        # What is to be beaten is a mean over folds, which has noise of its own.
+        # The mean to beat is over folds, so it has noise itself.
         own = self.folds.variance / len(self.folds.effects)
         priors = [
             (mu / unit, math.sqrt((sigma / unit) ** 2 + own))
@@ -150,29 +150,29 @@ def _updated(belief: Belief, mean: float, std: float) -> Belief:
 
 
 class Races:
-    """The races of a search, which share one budget of errors.
+    """The races of a search, which share one error budget.
 
-    Under each model, the probability that a candidate which is better than the best by
-    more than the margin is ever stopped is at most `delta`. A stop spends the posterior
-    probability that it is an error, and by the union bound the sum of these is what
-    matters. When a candidate is asked, an equal share of what is left is set aside for
-    it: left divided by the number of candidates still to be asked, or by two beyond
-    those planned. What it does not spend comes back. So the sum never exceeds `delta`,
-    however many candidates are in flight.
+    Under each model, the probability of ever stopping a candidate that is better than
+    the best by more than the margin is at most `delta`. A stop spends the posterior
+    probability of an error; by the union bound, the sum of these must not exceed
+    `delta`. Each new candidate gets an equal share of the remaining budget: the
+    remainder divided by the number of planned candidates left, or by two beyond them.
+    Unused shares are returned. So the sum never exceeds `delta`, however many
+    candidates are running.
 
     Parameters
     ----------
     delta : float
         The budget.
     margin : float
-        What counts as better, in standard errors of a mean score without the effects
-        of the folds.
+        How much counts as better, in standard errors of a mean score without fold
+        effects.
     n_planned : int
-        Candidates of the search.
+        Number of planned candidates.
     score : callable
-        Returns of a fold's result what candidates are compared by; nan if it failed.
+        Returns the score of a fold's result; nan if it failed.
     beliefs : callable
-        Returns what the models say of a trial before its folds.
+        Returns the models' predictions for a trial before its folds.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Races:
         self._complete: list[Sequence[float]] = []
 
     def race(self, trial: Evaluation) -> Race | None:
-        """Return the race of a candidate that is asked now; None if there is none."""
+        """Return the race of a new candidate; None if it has none."""
         n_to_ask, self._n_to_ask = self._n_to_ask, self._n_to_ask - 1
         if len(self._complete) < _LEAST:
             return None
@@ -198,19 +198,19 @@ class Races:
         if folds is None:
             return None
         means = scores.mean(axis=1)
-        # The folds of the best also differ by their effects, which its rivals share.
+        # The best's folds also differ by fold effects, which its rivals share.
         to_beat = float(means.max() + self._margin * folds.standard_error)
         allowance = self._left / max(n_to_ask, 2)
         self._left -= allowance
         return Race(folds, self._beliefs(trial), to_beat, allowance)
 
     def complete(self, race: Race | None, scores: Sequence[float]) -> None:
-        """Take note of a candidate that was not stopped, and of its scores."""
+        """Record the scores of a candidate that was not stopped."""
         self.stopped(race, 0.0)
         if all(map(math.isfinite, scores)):
             self._complete.append(scores)
 
     def stopped(self, race: Race | None, spent: float) -> None:
-        """Take note of one that was stopped, at a probability of an error."""
+        """Record a stopped candidate with its error probability."""
         if race is not None:
             self._left += race.allowance - spent

@@ -1,4 +1,4 @@
-"""A resource of which a fold may get a part: training rows, trees, iterations."""
+"""Resources that a fold may get a part of: training rows, trees, iterations."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 Rows = NDArray[Any]
 
-#: The resource that is a share of the training rows; others are parameters.
+#: The resource that counts training rows; others are parameters.
 ROWS = "n_samples"
-#: Sets the streams of subsets apart from other uses of a seed.
+#: Separates the random streams of subsets from other uses of a seed.
 _STREAM = 0x50
 
 
 @dataclass(frozen=True)
 class ResourceAxis:
-    """What folds get a part of, and how it is taken.
+    """The resource of folds, and how to apply an amount of it.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class ResourceAxis:
     seed : int
         Seed of the subsets.
     strata : array of shape (n_samples,) or None
-        Class of each row, whose shares subsets keep; None if there are none.
+        Class of each row, stratifies the subsets; None without classes.
     groups : array of shape (n_samples,) or None
-        Group of each row, of which subsets have all rows or none; None without any.
+        Group of each row: subsets contain whole groups; None without groups.
     """
 
     name: str
@@ -45,7 +45,7 @@ class ResourceAxis:
     groups: Rows | None = None
 
     def params(self, amount: float | None) -> Mapping[str, Any]:
-        """Return the parameter that gives an estimator an amount, if it is one.
+        """Return the parameter that sets an amount, if the resource is one.
 
         None is the full amount.
         """
@@ -54,9 +54,9 @@ class ResourceAxis:
         return {self.name: self.full if amount is None else amount}
 
     def rows(self, train: Any, split: int, amount: float | None) -> Any:
-        """Return the training rows of a split that belong to an amount.
+        """Return the training rows of a split for an amount.
 
-        Those of a smaller amount are among those of a larger one.
+        Rows for a smaller amount are a subset of those for a larger one.
         """
         if self.name != ROWS:
             return train
@@ -71,7 +71,7 @@ class ResourceAxis:
         return np.sort(self._by_class(train, rng)[:n])
 
     def _by_class(self, train: Rows, rng: np.random.Generator) -> Rows:
-        """Return rows in an order whose beginnings have the classes in their shares.
+        """Return rows in an order in which every prefix is stratified by class.
 
         One row of each class comes first, so that none is missing.
         """

@@ -1,4 +1,4 @@
-"""The table of results, of candidates some of which have not run on every fold."""
+"""The table of results, also for candidates that were evaluated in part."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from skrobustbo._trials import Evaluation, FoldResult
 def results_of(
     search: BaseSearchCV, trials: Sequence[Evaluation], columns: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return `cv_results_`: scikit-learn's table, with more columns.
+    """Return `cv_results_`: scikit-learn's table with more columns.
 
-    Where a candidate has not run on every fold, scores of the others are nan, and so is
-    its mean score, which is not known. Its times are those of the folds that ran. The
-    mean score is nan, too, where the folds had a part of the resource.
+    If a candidate did not run on every fold, missing scores and its mean score are nan,
+    and its times are those of the folds that ran. The mean score is also nan if the
+    folds had a part of the resource.
 
     Parameters
     ----------
     search : BaseSearchCV
         Formats the table.
     trials : list of Evaluation
-        The candidates, with their folds.
+        The candidates with their folds.
     columns : dict of str to list
         Columns to add.
     """
@@ -62,10 +62,10 @@ def results_of(
 
 
 def _rank_in_part(results: dict[str, Any], trials: Sequence[Evaluation]) -> None:
-    """See to it that a full evaluation is the best, even if all of them failed.
+    """Rank a full evaluation best, even if all of them failed.
 
-    Where no mean is known, scikit-learn ranks all rows first. If the search ended
-    before any full evaluation, the largest amounts are first, then the best scores.
+    Without any mean score, scikit-learn ranks all rows first. If the search ended
+    before any full evaluation, the largest amounts rank first, then the best scores.
     """
     in_part = np.array([trial.resource is not None for trial in trials])
     for name in [name for name in results if name.startswith("rank_test_")]:
@@ -85,7 +85,7 @@ def _ranks_in_part(trials: Sequence[Evaluation], metric: str) -> NDArray[np.int3
 
 
 def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:
-    """Enter the scores of single folds, of which no mean is to be taken."""
+    """Enter the scores of single folds, without a mean."""
     for k, fold in enumerate(folds):
         for which, scores in (("test", fold.test_scores), ("train", fold.train_scores)):
             for name, score in (scores or {}).items():
@@ -93,9 +93,9 @@ def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:
 
 
 def _counted(trial: Evaluation, n_splits: int) -> list[dict[str, Any]]:
-    """Return the results of all folds as scikit-learn has them.
+    """Return the results of all folds in scikit-learn's format.
 
-    Scores that count for no mean are nan.
+    Scores that must not count in a mean are nan.
     """
     n_missing, in_part = n_splits - len(trial.folds), trial.resource is not None
     folds = [_formatted(fold, blank=in_part) for fold in trial.folds]
@@ -117,7 +117,7 @@ def _formatted(fold: FoldResult, *, blank: bool) -> dict[str, Any]:
 
 @contextmanager
 def _no_warning_of_partial(trials: Sequence[Evaluation]) -> Iterator[None]:
-    """Leave out the warning of scores that are nan for partial evaluations only."""
+    """Suppress warnings of nan scores that come only from partial evaluations."""
     partial = any(trial.is_partial for trial in trials)
     complete = [fold for t in trials if not t.is_partial for fold in t.folds]
     with warnings.catch_warnings():

@@ -49,20 +49,20 @@ from skrobustbo.evaluation._warm import WarmModels
 class SearchRun:
     """One call of `fit` of a search, for any source of candidates.
 
-    Everything that needs no fit is checked when it is made.
+    Its constructor makes all checks that need no fit.
 
     Parameters
     ----------
     estimator : BaseSearchCV
         The search with its settings. It gets the fitted attributes of `GridSearchCV`.
     source : Source
-        Where candidates come from.
+        Provides the candidates.
     X, y : array-like
         The data.
     params : dict, default={}
         Further arguments of `fit`: for the estimator, the scorer and the splitter.
     stops : Stops
-        What may end the search early. Default: nothing does.
+        May end the search early. By default, nothing does.
     journal : Journal
         Records the results, and returns those of an earlier run.
     predictions : OutOfFold
@@ -126,8 +126,8 @@ class SearchRun:
         Returns
         -------
         reason : str
-            That of `stops` if they ended the search, "callback" if a callback asked to
-            stop, and otherwise that of the source.
+            The reason of `stops` if they ended the search, "callback" if a callback
+            asked to stop, otherwise that of the source.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class SearchRun:
         }
 
     def _splits(self) -> list[tuple[Any, Any]]:
-        """Draw the splits, which all candidates share."""
+        """Draw the splits that all candidates share."""
         search, told = self.estimator, self.routed.splitter.split
         cv = checked_cv(search.cv, self.owner)
         cv = check_cv(cv, self.y, classifier=is_classifier(search.estimator))
@@ -166,7 +166,7 @@ class SearchRun:
         self.predictions.check(splits, num_samples(self.X))
         return splits
 
-    # The candidates -------------------------------------------------------------------
+    # Candidates -----------------------------------------------------------------------
 
     def search(self) -> None:
         """Evaluate all candidates."""
@@ -176,7 +176,7 @@ class SearchRun:
         with Progress(self.estimator, self.source, self.stops) as line, workers as pool:
             inner = self.job.n_threads, pool.n_workers
             warn_of_idle_cores(self.job.estimator, *inner, self.owner)
-            # Candidates that are evaluated at the same time share the workers.
+            # Candidates in evaluation share the workers.
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
             plan = Plan(self.schedule, n_splits, self.ask, self.tell)
@@ -197,7 +197,7 @@ class SearchRun:
         self.task.call_on_fit_task_end(**told)
 
     def _begin(self) -> None:
-        """Say what is to be done, and begin the callback task of the search."""
+        """Announce the search, and begin its callback task."""
         n_splits, n = len(self.job.splits), self.source.n_planned
         n_rounds = self.source.n_rounds
         if self.estimator.verbose > 0:
@@ -211,7 +211,7 @@ class SearchRun:
     def _keep(self, key: FoldId, raw: Any) -> FoldResult | Exception:
         """Check the result of a fold, record it in the journal, and return it.
 
-        An exception is returned as it is: whether it counts is for the plan to say.
+        An exception is returned unchanged: the plan decides whether it counts.
         """
         if isinstance(raw, Exception):
             return raw
@@ -230,7 +230,7 @@ class SearchRun:
     # Batches --------------------------------------------------------------------------
 
     def ask(self) -> Batch | None:
-        """Return the next candidates, or None if there are none to evaluate now."""
+        """Return the next candidates, None if there are none to evaluate now."""
         is_new = self.n_asked < self.source.n_planned
         if self.is_stopped or (is_new and self.stops.over()):
             return None
@@ -242,7 +242,6 @@ class SearchRun:
         return Batch([self._running(trial, task) for trial in trials], task)
 
     def _begun(self, trials: Sequence[Evaluation]) -> Any:
-        """Begin the callback task of a batch, and return it."""
         if self.source.n_rounds is None:
             return self.task
         one_by_one = {"task_id": trials[0].number, "task_name": "candidate"}
@@ -254,11 +253,12 @@ class SearchRun:
         ).call_on_fit_task_begin(**self.callback_arguments(**self.source.progress()))
 
     def _running(self, trial: Evaluation, task: Any) -> Running:
-        """Return a candidate with what is known of it and the folds to be fitted."""
+        """Return a candidate with its known results and the folds to fit."""
         known = dict(self.journal.folds_of(trial.number))
         for result in known.values():
             self.learn_metrics(result)
-        # Tasks take memory and messages: folds have them if a callback may be called.
+        # Tasks take memory and messages, so folds have them only if a callback needs
+        # them.
         is_watched = self.is_watched or any(map(has_callbacks, trial.params.values()))
         params = self._settings_of(trial, trial.resource)
         n_splits, of = len(self.job.splits), (trial.number, self.source.n_planned)
@@ -280,7 +280,7 @@ class SearchRun:
         return Running(trial, folds, list(known.items()))
 
     def tell(self, batch: Batch) -> None:
-        """Tell the source about the candidates of a batch that are over."""
+        """Tell the source about the finished candidates of a batch."""
         for candidate in batch.over:
             self._tell(candidate)
         if self.source.n_rounds is not None:
@@ -305,7 +305,7 @@ class SearchRun:
     def learn_metrics(self, result: FoldResult) -> None:
         """Learn the names of the metrics from the first scores of a callable scorer.
 
-        A race needs them before its candidate is over.
+        A race needs them before its candidate is finished.
         """
         if self.metrics is not None or not callable(self.estimator.scoring):
             return
@@ -323,9 +323,9 @@ class SearchRun:
     def _settings_of(
         self, trial: Evaluation, amount: float | None = None
     ) -> dict[str, Any]:
-        """Return what to set for a candidate: nothing for an estimator as given.
+        """Return the parameters to set for a candidate; none for the default.
 
-        That may be an amount of the resource, by default the full one.
+        They may include an amount of the resource, by default the full one.
         """
         if trial.is_outside:
             return {}
@@ -334,7 +334,7 @@ class SearchRun:
         )
         return {**trial.params, **given}
 
-    # The results ----------------------------------------------------------------------
+    # Results --------------------------------------------------------------------------
 
     def conclude(self) -> None:
         """Set the table of results and the best candidate."""
@@ -362,7 +362,7 @@ class SearchRun:
     def refit(self) -> None:
         """Fit the best candidate on all the data."""
         search = self.estimator
-        # Parameters are cloned, too: they may be estimators.
+        # Parameters are cloned too: they may be estimators.
         settings = self._settings_of(self.source.trials[search.best_index_])
         best = clone(settings, safe=False)
         search.best_estimator_ = clone(self.job.estimator).set_params(**best)

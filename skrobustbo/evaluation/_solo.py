@@ -1,4 +1,4 @@
-"""Workers that each fit one fold at a time, so that it is known what kills them."""
+"""Workers that fit one fold at a time, so that a fold that kills them is known."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._folds import LIVES, Fold, Work, death
 from skrobustbo.evaluation._stops import Stops
 
-#: A fold, and its result or what it raised.
+#: A fold, and its result or exception.
 Outcome = tuple[FoldId, RawResult | Exception]
 
 
 @dataclass
 class Shared:
-    """What a worker has to know: what all folds share, and the session's settings."""
+    """What a worker needs: what all folds share, and the settings of the session."""
 
     job: Work
     config: dict[str, Any] = field(default_factory=sklearn.get_config)
     filters: list[Any] = field(default_factory=lambda: list(warnings.filters))
 
     def set_filters(self) -> None:
-        """Put the session's filters in the place of those for warnings."""
+        """Replace the filters for warnings by those of the session."""
         warnings.resetwarnings()
         warnings.filters.extend(self.filters)  # type: ignore[attr-defined] # it is a list
 
 
 def warm_up() -> None:
-    """Look for the thread pools of libraries, which takes its time at first."""
+    """Find the thread pools of libraries, which is slow the first time."""
     with limited_threads(openmp=True):
         pass
 
@@ -50,7 +50,7 @@ class WorkerDiedError(Exception):
     Parameters
     ----------
     alone : bool, default=True
-        Whether there was no other fold in the process.
+        Whether no other fold was in the process.
     """
 
     def __init__(self, alone: bool = True) -> None:
@@ -59,24 +59,24 @@ class WorkerDiedError(Exception):
 
 
 class FoldLostError(Exception):
-    """A fold has no result, and that is not its fault."""
+    """A fold has no result through no fault of its own."""
 
 
 class FoldLateError(Exception):
-    """A fold took longer than it may."""
+    """A fold exceeded its time limit."""
 
 
 class SoloWorker(Protocol):
-    """What fits one fold at a time.
+    """Fits one fold at a time.
 
     Attributes
     ----------
     fold : Fold or None
-        What it is fitting.
+        The fold that it is fitting.
     future : Future or None
-        What it is busy with: a fold, or getting ready for one.
+        Its current task: a fold, or getting ready for one.
     end_time : float
-        When it has to be looked to, on the monotonic clock, if nothing comes before.
+        When to check it at the latest, on the monotonic clock.
     """
 
     fold: Fold | None
@@ -88,62 +88,62 @@ class SoloWorker(Protocol):
     def end_time(self) -> float: ...
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Return whether a fold can be started at once; see to it that it soon can be.
+        """Return whether a fold can start at once; if not, get ready.
 
-        With `alone`, no other fold may be in the same process meanwhile.
+        With `alone`, no other fold may run in the process.
         """
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
         """Start a fold."""
 
     def is_done(self) -> bool:
-        """Return whether something came of the fold."""
+        """Return whether the fold has an outcome."""
 
     def take(self) -> tuple[FoldId, RawResult, float]:
-        """Return what came of the fold, or raise one of the errors above."""
+        """Return the outcome of the fold, or raise one of the errors above."""
 
 
 class WorkerPool:
-    """Workers that each fit one fold at a time; used as a context.
+    """Workers that fit one fold at a time; use it as a context.
 
     Parameters
     ----------
     job : Work
         What all folds share.
     seconds : float
-        What a fold may take, scoring included.
+        Time limit of a fold, including scoring.
     stops : Stops
-        Says whether another fold may be started.
+        Decides whether another fold may start.
 
     Attributes
     ----------
     n_workers : int
-        Folds that run side by side.
+        Number of folds that run in parallel.
     """
 
     n_workers: int
-    #: Seconds after which the workers are looked to at the latest.
+    #: Longest time between two checks of the workers, in seconds.
     pause = math.inf
 
     def __init__(self, job: Work, seconds: float, stops: Stops) -> None:
         self._job, self._seconds, self._stops = job, seconds, stops
         self._workers: Sequence[SoloWorker] = []
-        self._deaths: dict[FoldId, int] = {}  # of suspects, with no other fold about
+        self._deaths: dict[FoldId, int] = {}  # of suspects running alone
         self._guilty: dict[int, str] = {}  # candidates, and why
         self._needs: Callable[[Fold], bool] | None = None
 
     def run(
         self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
     ) -> Generator[Outcome]:
-        """Fit the folds that wait and give the result of each as soon as it is there.
+        """Fit the waiting folds and yield each result as soon as it is available.
 
-        Between two results, folds may be added and taken away. A fold that takes too
-        long counts as failed. One whose worker dies is fitted again; if it happens
-        twice with no other fold in the process, it counts as failed, and what is left
-        of its candidate with it. With ``error_score="raise"``, an error stands for the
-        result of such a fold, and of one that raises: the caller knows whether it is
-        still needed. Folds that must not be started any more are left out, and so is
-        one whose worker is gone if `needs` says that its candidate is over by then.
+        Between two results, folds may be added and removed. A fold that exceeds its
+        time limit counts as failed. A fold whose worker dies is fitted again; if it
+        dies twice while no other fold is in the process, the fold counts as failed,
+        with the remaining folds of its candidate. With ``error_score="raise"``, the
+        result of such a fold, and of one that raises, is an exception: the caller knows
+        whether it is still needed. Folds that may no longer start are left out, as are
+        lost folds that `needs` no longer wants.
         """
         self._needs = needs
         while self._send(waiting):
@@ -158,7 +158,7 @@ class WorkerPool:
         raise NotImplementedError
 
     def _look(self) -> None:
-        """See to the workers; the place of what a kind of pool does besides."""
+        """Check the workers; pools may override this."""
 
     def _send(self, waiting: deque[Fold]) -> bool:
         """Give folds to idle workers; return whether there is anything to wait for."""
@@ -176,16 +176,16 @@ class WorkerPool:
         return bool(waiting) or any(worker.fold for worker in self._workers)
 
     def _next(self, waiting: deque[Fold]) -> Fold | None:
-        """Return the next fold to start: of a suspected candidate, one at a time.
+        """Return the next fold to start; folds of a suspect start one at a time.
 
-        Its other folds would most likely take down a worker each.
+        Other folds of its candidate would probably kill a worker each.
         """
         under_way = {worker.fold.candidate for worker in self._workers if worker.fold}
         held = under_way & {candidate for candidate, _ in self._deaths}
         return next((fold for fold in waiting if fold.candidate not in held), None)
 
     def _wait(self, *, for_start: bool) -> None:
-        """Wait until a worker has something to say, or is late."""
+        """Wait until a worker has an outcome or is late."""
         busy = [w for w in self._workers if w.fold is not None or for_start]
         end = min((worker.end_time for worker in busy), default=math.inf)
         timeout = min(self.pause, max(0.0, end - time.monotonic()))
@@ -197,7 +197,7 @@ class WorkerPool:
             time.sleep(timeout)
 
     def _received(self, worker: SoloWorker, waiting: deque[Fold]) -> Iterator[Outcome]:
-        """Give what comes of the fold of a worker, if anything."""
+        """Yield the outcome of a worker's fold, if any."""
         fold = worker.fold
         if fold is None or not worker.is_done():
             return
@@ -208,7 +208,7 @@ class WorkerPool:
         except FoldLateError:
             self._stops.note(self._seconds)
             yield fold.key, self._late(fold)
-        except Exception as error:  # of the fit itself
+        except Exception as error:  # raised by the fit itself
             yield fold.key, error
         else:
             self._deaths.pop(key, None)
@@ -217,7 +217,7 @@ class WorkerPool:
 
     @staticmethod
     def _take_away(candidate: int, waiting: deque[Fold]) -> list[Fold]:
-        """Take the folds of a candidate from those that wait, and return them."""
+        """Remove a candidate's folds from the waiting ones and return them."""
         taken = [fold for fold in waiting if fold.candidate == candidate]
         for fold in taken:
             waiting.remove(fold)
@@ -232,7 +232,7 @@ class WorkerPool:
     def _lost(
         self, fold: Fold, waiting: deque[Fold], error: WorkerDiedError | FoldLostError
     ) -> Iterator[Outcome]:
-        """Put a fold back; if it has lost its lives, fail the rest of its candidate."""
+        """Put a fold back; after too many deaths, fail the rest of its candidate."""
         if self._needs is not None and not self._needs(fold):
             self._deaths.pop(fold.key, None)
             return

@@ -1,4 +1,4 @@
-"""What a search asks for candidates, whatever they come from."""
+"""The interface of candidate sources."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from skrobustbo.evaluation._resource import ResourceAxis
 
 
 class Source(Protocol):
-    """What a search asks for candidates, round by round.
+    """Provides the candidates of a search, round by round.
 
     Attributes
     ----------
     trials : list of Evaluation
-        Those told so far.
+        The candidates told so far.
     n_planned : int
-        Number of candidates there will be at most.
+        Largest possible number of candidates.
     n_rounds : int or None
-        Number of rounds at most, None where all candidates are known beforehand.
+        Largest number of rounds; None if all candidates are known in advance.
     metric : str or None
-        The metric searched for where there are several.
+        The metric to optimise, if there are several.
     near : str
-        Says so where the search is about to end before its last candidate, else "".
+        A text if the search is about to end before its last candidate, else "".
     reason : str
         Why there are no more candidates.
     schedule : Schedule
@@ -43,26 +43,26 @@ class Source(Protocol):
 
     @property
     def n_planned(self) -> int:
-        """Number of candidates there will be at most."""
+        """Largest possible number of candidates."""
 
     def check(self, metrics: list[str]) -> None:
-        """Raise a ValueError if the source cannot do with these metrics.
+        """Raise a ValueError if the source cannot use these metrics.
 
-        There are none where a single one has no name. Called before the first fit, or
-        after it if only then it is known what a callable scorer returns.
+        A single unnamed metric is an empty list. Called before the first fit, or after
+        it for a callable scorer whose metrics are unknown until then.
         """
 
     def next_round(self) -> list[Evaluation]:
-        """Return the candidates to evaluate side by side; none when it is over.
+        """Return candidates to evaluate in parallel; empty at the end.
 
-        They are numbered from 0 on.
+        They are numbered from 0.
         """
 
     def tell(self, trial: Evaluation) -> None:
-        """Take note of a candidate whose folds are known."""
+        """Record a candidate whose folds are known."""
 
     def progress(self) -> Mapping[str, Any]:
-        """Return what callbacks are told of the search so far."""
+        """Return the progress for callbacks."""
 
     def columns(self) -> Mapping[str, Any]:
         """Return the columns to add to the table of results."""

@@ -1,4 +1,4 @@
-"""What may end a search before its candidates are used up: time and signals."""
+"""What may end a search early: time and signals."""
 
 from __future__ import annotations
 
@@ -22,40 +22,39 @@ from skrobustbo._names import count
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: Handlers that searches have taken the place of, the outermost search's first.
+#: Signal handlers replaced by searches, those of the outermost search first.
 _replaced: list[tuple[signal.Signals, Any]] = []
 
-#: Folds that the estimate of how long one takes looks back on.
+#: Number of recent folds that the estimated duration of a fold uses.
 _RECENT = 25
-#: Candidates that have to be told in a call before the time that they took counts.
+#: Number of candidates told in a call before their time counts.
 _FEWEST = 5
-#: A clock may show no time at all for what is fast.
+#: A clock may show no time for fast folds.
 _LEAST_SECONDS = 1e-9
 
 
 def _give_back(n_kept: int = 0) -> None:
-    """Put handlers of before in their place again, all but the first so many."""
+    """Restore earlier signal handlers, except the first `n_kept`."""
     while len(_replaced) > n_kept:
         signal.signal(*_replaced.pop())
 
 
-# A forked worker has to die of what its pool sends to end it. Its handler cannot see to
-# that: a signal noted just before the worker waits for work would wake it no more.
+# A forked worker must die of the signal that its pool sends. The handler could not do
+# that: a signal noted just before the worker waits for work would not wake it.
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_give_back)
 
 
 class Stops:
-    """Decides which folds are still started, and notes why a search ended early.
+    """Decides which folds may start, and records why a search ended early.
 
-    The clock runs from the construction on.
+    The clock starts with the construction.
 
     Parameters
     ----------
     max_time : float, default=None
-        Seconds for the search. A candidate is started only if, going by the median of
-        recent folds, it will be finished by then; one that is under way goes on until
-        then.
+        Seconds for the search. A candidate starts only if the median duration of recent
+        folds lets it finish in time; a running one continues until the limit.
     fit_timeout : float, default=None
         Seconds for one fold.
     interruptible : bool, default=False
@@ -64,7 +63,7 @@ class Stops:
     Attributes
     ----------
     reason : str
-        "max_time", "interrupted", or "" while nothing has ended the search.
+        "max_time", "interrupted", or "" if nothing has ended the search.
     """
 
     def __init__(
@@ -86,35 +85,35 @@ class Stops:
         self._seconds: deque[float] = deque(maxlen=_RECENT)
         self._folds_in_turn = 1
         self._asked, self._choosing = math.nan, 0.0
-        #: Before each ask: candidates told, their evaluations, and seconds left.
+        #: At each ask: candidates told, their evaluations, and seconds left.
         self._noted: list[tuple[int, float, float]] = []
 
     @property
     def reason(self) -> str:
-        """Why the search ended early, "" if nothing has ended it."""
+        """Why the search ended early, "" if it has not."""
         if self._n_signals:
             return "interrupted"
         return "max_time" if self._out_of_time else ""
 
     @property
     def on_time(self) -> bool:
-        """Whether there is a clock to look at."""
+        """Whether there is a time limit."""
         return self.max_time is not None
 
     def plan(self, n_splits: int, n_workers: int) -> None:
-        """Take note of how many folds of a candidate run one after the other."""
+        """Record how many folds of a candidate run one after the other."""
         self._folds_in_turn = math.ceil(n_splits / n_workers)
 
     # Signals --------------------------------------------------------------------------
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Handle signals; the handlers of before come back whatever happens.
+        """Handle signals, and restore the earlier handlers in any case.
 
-        While folds are waited for, the first raises a KeyboardInterrupt; elsewhere it
-        is kept in mind. The second raises one anywhere. After a SIGTERM, a SystemExit
-        takes its place at the end, which brings no traceback. A search inside another
-        one, or outside the main thread, leaves them alone.
+        While the search waits for folds, the first signal raises a KeyboardInterrupt;
+        elsewhere it is recorded. The second raises one anywhere. After a SIGTERM, a
+        SystemExit replaces it at the end, which shows no traceback. A search inside
+        another one, or outside the main thread, leaves signals alone.
         """
         if not (self._interruptible and _is_outermost()):
             yield
@@ -133,7 +132,7 @@ class Stops:
 
     def _replace(self, number: signal.Signals) -> None:
         handler = signal.getsignal(number)
-        # Who ignores signals (nohup) still does; None stands for one set from C.
+        # Ignored signals (nohup) stay ignored; None stands for a handler set from C.
         if handler not in (signal.SIG_IGN, None):
             _replaced.append((number, handler))
             signal.signal(number, self._handle)
@@ -145,9 +144,10 @@ class Stops:
             raise KeyboardInterrupt
 
     def guard(self, results: Generator[T]) -> Iterator[T]:
-        """Give results until a signal comes; what is under way then is given up.
+        """Yield results until a signal comes; then give up running folds.
 
-        Between two results, signals wait, so that what is done with one is completed.
+        Between two results, signals wait, so that the handling of a result is
+        completed.
         """
         try:
             while True:
@@ -156,7 +156,7 @@ class Stops:
                     raise KeyboardInterrupt
                 result = next(results, None)
                 self._raising = False
-                # Or somebody below has caught the signal.
+                # Or code further down has caught the signal.
                 if self._n_signals or result is None:
                     return
                 yield result
@@ -170,42 +170,42 @@ class Stops:
     # Time -----------------------------------------------------------------------------
 
     def over(self) -> bool:
-        """Return whether it is no use to choose another candidate."""
+        """Return whether choosing another candidate is pointless."""
         self._asked = time.monotonic()
-        # What models know of the candidates is asked once more in the end.
+        # The models are asked about the candidates once more at the end.
         needs = self._candidate_seconds() + 2 * self._choosing
         self._out_of_time |= self.seconds_left <= needs
         return bool(self.reason)
 
     def admits(self, candidate: int) -> bool:
-        """Return whether a fold of a candidate may be started now."""
+        """Return whether a fold of a candidate may start now."""
         if not math.isnan(self._asked):  # the first fold of a round
             self._choosing = time.monotonic() - self._asked
             self._asked = math.nan
         begun = candidate in self._begun
         late = self.seconds_left <= (0.0 if begun else self._candidate_seconds())
         self._out_of_time |= late
-        # No time for another candidate may be time enough for one that has begun.
+        # A candidate that has begun may have enough time although a new one would not.
         if late or self._n_signals or (self._out_of_time and not begun):
             return False
         self._begun.add(candidate)
         return True
 
     def note(self, seconds: float) -> None:
-        """Take note of how long a fold took."""
+        """Record how long a fold took."""
         self._seconds.append(seconds)
 
     def expected(self, n_told: int, n_done: float) -> float | None:
-        """Return the number of evaluations that there is time for in all.
+        """Return the total number of evaluations that there is time for.
 
-        It is infinite without a limit, and None while it is not known. The pace is that
-        of the latter half of this call. A first fit that takes long, as in a worker
-        that has to start, says nothing of the others.
+        It is infinite without a limit, and None while unknown. The pace is that of the
+        latter half of this call, because a slow first fit, as in a worker that has to
+        start, says nothing about later ones.
 
         Parameters
         ----------
         n_told : int
-            Candidates told so far. This is to be called before each ask.
+            Number of candidates told so far. Call this before each ask.
         n_done : float
             Their evaluations, in units of a full one.
         """
@@ -220,16 +220,16 @@ class Stops:
         earlier = (noted for noted in reversed(self._noted) if noted[0] <= half)
         _, n_before, left_before = next(earlier)
         each = max(left_before - left, _LEAST_SECONDS) / (n_done - n_before)
-        # One that would end just in time is not begun any more.
+        # A candidate that would end just in time is not started.
         return math.ceil(n_done + left / each) - 1
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the time is up, practically infinite without a limit."""
+        """Seconds until the time limit, practically infinite without one."""
         return self._end - time.monotonic()
 
     def _candidate_seconds(self) -> float:
-        """Return how long a candidate will take, 0 if nothing is known yet."""
+        """Return the expected duration of a candidate, 0 if unknown."""
         if not self._seconds:
             return 0.0
         return self._folds_in_turn * statistics.median(self._seconds)
@@ -237,7 +237,7 @@ class Stops:
     # The end --------------------------------------------------------------------------
 
     def nothing_finished(self) -> BaseException | None:
-        """Return what to raise if the search ended without any candidate finished."""
+        """Return the error for a search without any finished candidate."""
         if self._n_signals:
             return KeyboardInterrupt()
         if not self._out_of_time:
@@ -260,20 +260,20 @@ class Stops:
 
 
 def _waitable(seconds: float) -> float:
-    """Return as many seconds as can be waited for at most: some centuries."""
+    """Return a number of seconds limited to what can be waited for: centuries."""
     return seconds if seconds < threading.TIMEOUT_MAX else threading.TIMEOUT_MAX
 
 
 def _is_outermost() -> bool:
-    """Return whether this is the main thread, and not inside a job."""
+    """Return whether this is the main thread and not inside a job."""
     is_main = threading.current_thread() is threading.main_thread()
     return is_main and multiprocessing.parent_process() is None and not _inside_jobs()
 
 
 def _inside_jobs() -> bool:
-    """Return whether joblib is running us, as it does in `cross_val_score`, or a pool.
+    """Return whether joblib or a pool runs this code, as in `cross_val_score`.
 
-    With a single job they do so in the main thread and leave no other trace.
+    With a single job, they do so in the main thread and leave no other trace.
     """
     pools = ("joblib.parallel", f"{__package__}._joblib_pool")
     frame: FrameType | None = sys._getframe()
@@ -285,7 +285,7 @@ def _inside_jobs() -> bool:
 
 
 def _close(results: Generator[Any]) -> None:
-    """Give up what is left, without joblib's advice on how not to."""
+    """Give up the rest, without joblib's warning."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*still being processed")
         results.close()
@@ -293,9 +293,9 @@ def _close(results: Generator[Any]) -> None:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Keep Ctrl-C for later, and for good from processes that are started inside.
+    """Delay Ctrl-C, and block it in processes that are started inside.
 
-    A terminal sends it to workers as well, which then die with a traceback each.
+    A terminal also sends it to workers, which would then die with a traceback each.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield

@@ -1,4 +1,4 @@
-"""Running folds in worker processes that can be ended one by one."""
+"""Fit folds in worker processes that can be ended one by one."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ from skrobustbo.evaluation._solo import (
 )
 from skrobustbo.evaluation._stops import Stops, signals_held
 
-#: The backends of joblib whose workers are processes on this machine; "sequential" is
-#: what is inside their jobs.
+#: joblib's backends with processes on this machine as workers; "sequential" is the one
+#: inside their jobs.
 _LOCAL = ("LokyBackend", "MultiprocessingBackend", "SequentialBackend")
 
 
 class TimedPool(WorkerPool):
-    """Worker processes of this machine, of which each can be ended.
+    """Worker processes on this machine that can be ended separately.
 
-    Every worker is a pool of its own, so that ending it concerns no other fold; it is
-    sent the data once, when it starts.
+    Every worker is its own pool, so ending it affects no other fold. It receives the
+    data once, when it starts.
 
     Parameters
     ----------
     job : Job
         What all folds share.
     n_jobs : int or None
-        As joblib has it; also a single job gets a process.
+        As in joblib; a single job also gets a process.
     seconds : float
-        What a fold may take, scoring included.
+        Time limit of a fold, including scoring.
     stops : Stops
-        Says whether another fold may be started.
+        Decides whether another fold may start.
 
     Raises
     ------
     ValueError
-        If workers are not to be processes on this machine.
+        If workers would not be processes on this machine.
     """
 
     def __init__(
@@ -76,13 +76,13 @@ class TimedPool(WorkerPool):
         self._processes.close()
 
     def _look(self) -> None:
-        """Let a spare process get ready once folds turn out to need one."""
+        """Prepare a spare process once folds turn out to need one."""
         if self._processes.n_ended or any(worker.is_slow for worker in self._workers):
             self._processes.stand_by()
 
 
 class _Process:
-    """A pool of one process, with all that a fold needs.
+    """A pool of one process with everything a fold needs.
 
     Attributes
     ----------
@@ -91,8 +91,8 @@ class _Process:
     """
 
     def __init__(self, payload: bytes) -> None:
-        # Getting ready is no part of a fold, which starts when that is done. After its
-        # first task a worker of loky looks to its memory, so there is a second one.
+        # A fold starts only after the process is ready. A second task is needed because
+        # a loky worker checks its memory after the first one.
         with signals_held():
             self.executor = ProcessPoolExecutor(
                 1, initializer=_prepare, initargs=(payload,)
@@ -102,15 +102,15 @@ class _Process:
 
 
 class _Processes:
-    """Where workers get their processes from.
+    """Provides processes for workers.
 
-    A process takes a second or two to start, most of it for imports. So as soon as one
-    was ended, or is likely to be, a spare one gets ready beside the fits.
+    A process takes a second or two to start, mostly for imports. So once a process has
+    ended, or probably will, a spare one gets ready during the fits.
 
     Attributes
     ----------
     n_ended : int
-        How many were ended while there was a fold in them.
+        Number of processes ended while they fitted a fold.
     """
 
     def __init__(self, payload: bytes) -> None:
@@ -120,17 +120,17 @@ class _Processes:
         self.n_ended = 0
 
     def stand_by(self) -> None:
-        """See to it that there is a spare process."""
+        """Make sure that there is a spare process."""
         if self._spare is None:
             self._spare = _Process(self._payload)
 
     def take(self) -> _Process:
-        """Return the spare process, or else a new one."""
+        """Return the spare process, or a new one."""
         process, self._spare = self._spare or _Process(self._payload), None
         return process
 
     def end(self, process: _Process) -> None:
-        """End a process at once, whatever it does, without waiting for its end."""
+        """End a process at once, without waiting."""
         shutdown = process.executor.shutdown
         settings = {"wait": True, "kill_workers": True}
         thread = threading.Thread(target=shutdown, kwargs=settings, daemon=True)
@@ -138,7 +138,7 @@ class _Processes:
         self._ending = [other for other in self._ending if other.is_alive()] + [thread]
 
     def close(self) -> None:
-        """Wait until all that were ended are gone, the spare one included."""
+        """Wait until all ended processes are gone, including the spare one."""
         if self._spare is not None:
             self.end(self._spare)
         for thread in self._ending:
@@ -146,16 +146,16 @@ class _Processes:
 
 
 class _Worker:
-    """One of the workers, which outlives its processes.
+    """A worker, which outlives its processes.
 
     Attributes
     ----------
     fold : Fold or None
-        What it is fitting.
+        The fold that it is fitting.
     future : Future or None
-        What it is busy with: a fold, or getting ready for one.
+        Its current task: a fold, or getting ready for one.
     end_time : float
-        When it has to be looked to: a fold is over then, or, before, half of its time.
+        When to check it: at the time limit of a fold, or halfway before.
     """
 
     def __init__(self, processes: _Processes) -> None:
@@ -168,16 +168,16 @@ class _Worker:
 
     @property
     def end_time(self) -> float:
-        """When the fold is to be looked to next."""
+        """When to check the fold next."""
         return self._last_time if self.is_slow else self._half_time
 
     @property
     def is_slow(self) -> bool:
-        """Whether a fold has used up half of its time."""
+        """Whether a fold has used half of its time."""
         return self._half_time <= time.monotonic()
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Return whether a worker is free for a fold; if not, prepare one."""
+        """Return whether the worker is free for a fold; if not, get ready."""
         if self._process is None:
             self._process = self._processes.take()
             self.future = self._process.ready
@@ -197,24 +197,23 @@ class _Worker:
         return True
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
-        """Start a fold."""
         assert self._process is not None
         now = time.monotonic()
         self.fold, self._last_time = fold, now + seconds
         self._half_time = now + seconds / 2
         try:
             self.future = self._process.executor.submit(_fit, fold)
-        except BrokenProcessPool:  # it died while it had nothing to do
+        except BrokenProcessPool:  # it died while idle
             self.future = Future()
             self.future.set_exception(FoldLostError())
 
     def is_done(self) -> bool:
-        """Return whether something came of the fold."""
+        """Return whether the fold has an outcome."""
         assert self.future is not None
         return self.future.done() or self._last_time <= time.monotonic()
 
     def take(self) -> tuple[FoldId, RawResult, float]:
-        """Return what came of the fold."""
+        """Return the outcome of the fold."""
         assert self.future is not None
         future = self.future
         self._forget()
@@ -240,7 +239,6 @@ class _Worker:
         self._last_time = self._half_time = math.inf
 
     def end(self) -> None:
-        """End the process at once, whatever it does."""
         if self._process is not None:
             self._processes.end(self._process)
         self._process = None
@@ -248,10 +246,10 @@ class _Worker:
 
 
 def _check_local() -> None:
-    """Raise if the workers are not processes that we can start and end."""
+    """Raise an error unless we can start and end the workers' processes here."""
     backend, _ = get_active_backend()
     name = type(backend).__name__
-    # Inside the jobs of others, threads are what is left to joblib, not a choice.
+    # Inside other jobs, joblib can only use threads; this is not a choice.
     if name not in _LOCAL and not backend.nesting_level:
         raise ValueError(
             "The 'fit_timeout' of RobustBayesSearchCV must be None unless folds run in "
@@ -272,7 +270,7 @@ _shared: Shared
 
 
 def _prepare(payload: bytes) -> None:
-    """Unpack what all folds share, once, and take on the settings of the session."""
+    """Unpack what all folds share, once, and apply the settings of the session."""
     global _shared
     _shared = reduction.loads(payload)
     sklearn.set_config(**_shared.config)
@@ -280,6 +278,6 @@ def _prepare(payload: bytes) -> None:
 
 
 def _fit(fold: Fold) -> tuple[FoldId, RawResult, float]:
-    """Fit a fold as a job of joblib would."""
+    """Fit a fold as a joblib task would."""
     with parallel_config(backend=ThreadingBackend(nesting_level=1)):
         return _shared.job.fit(fold)

@@ -1,4 +1,4 @@
-"""Fitted models of evaluations with a part of a resource, for those with more of it."""
+"""Models fitted with part of a resource, to continue with more of it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sklearn.pipeline import Pipeline
 from skrobustbo._sklearn_compat import has_callbacks
 from skrobustbo._trials import Evaluation, FoldId, Trial
 
-#: Bytes of all models that are kept, at most.
+#: Maximum bytes of all stored models.
 _MOST = 2**30
 #: Estimators whose `max_iter` counts the iterations of all fits together.
 _TOTAL = HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 
 class WarmModels:
-    """The fitted models of candidates that may get more of the resource.
+    """Fitted models of candidates that may get more of the resource.
 
-    They are kept as bytes. Those kept first are forgotten first, once all together are
-    too large: a candidate without models is fitted anew, with the same result.
+    They are stored as bytes. If they are too large together, the oldest are dropped: a
+    candidate without models is fitted anew, with the same result.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class WarmModels:
         self._latest: dict[Trial, int] = {}
 
     def keep(self, key: FoldId, model: bytes | None) -> None:
-        """Keep the model of a fold; None if it is none that can go on."""
+        """Store the model of a fold, unless it is None."""
         if model is None:
             return
         self._pop(key)
@@ -44,7 +44,7 @@ class WarmModels:
             self._pop(next(iter(self._kept)))
 
     def take(self, evaluation: Evaluation, n_splits: int) -> list[bytes | None]:
-        """Return the models of a candidate's evaluation before this one, by split."""
+        """Return the models of a candidate's previous evaluation, by split."""
         earlier = self._latest.pop(evaluation.trial, None)
         if evaluation.resource is not None:
             self._latest[evaluation.trial] = evaluation.number
@@ -59,10 +59,10 @@ class WarmModels:
 
 
 def owner_of(estimator: Any, resource: str) -> Any:
-    """Return what has the resource as a parameter, if that can go on: None if not.
+    """Return the estimator with the resource parameter if it can continue, or None.
 
-    It is the estimator, or the last step of a pipeline. Other estimators clone what is
-    inside them.
+    It is the estimator, or the last step of a pipeline. Other estimators clone their
+    components.
     """
     step, _, _ = resource.rpartition("__")
     if not step:
@@ -73,12 +73,12 @@ def owner_of(estimator: Any, resource: str) -> Any:
 
 
 def goes_on(estimator: Any, resource: str) -> bool:
-    """Return whether a fitted estimator that is fitted again with more goes on.
+    """Return whether fitting again with more of the resource continues a fit.
 
-    It must become exactly what it would be if it was fitted anew. So its parameter has
-    to count the total, nothing may depend on a random state that is not an integer, and
-    no early stopping may start counting again. Nor may it have callbacks, of which it
-    would have a copy of its own.
+    The result must equal a fit from scratch. So its parameter has to count the total,
+    nothing may depend on a random state that is not an integer, and no early stopping
+    may restart its count. It must not have callbacks either, because it would copy
+    them.
     """
     owner = owner_of(estimator, resource)
     if getattr(owner, "warm_start", False) is not True or has_callbacks(estimator):
@@ -97,21 +97,21 @@ def goes_on(estimator: Any, resource: str) -> bool:
 
 
 def packed(estimator: Any, resource: str) -> bytes | None:
-    """Return a fitted model as bytes; None if it cannot go on, or is too large."""
+    """Return a fitted model as bytes; None if it cannot continue or is too large."""
     try:
         if not goes_on(estimator, resource):
             return None
         model = pickle.dumps(owner_of(estimator, resource))
-    except Exception:  # whatever a class raises that cannot be looked into or pickled
+    except Exception:  # classes may raise anything when inspected or pickled
         return None
     return model if len(model) <= _MOST else None
 
 
 def with_model(estimator: Any, model: bytes, resource: str) -> Any:
-    """Return an estimator with a model in it that `packed` made in this search."""
+    """Return an estimator with a model that `packed` made in this search."""
     try:
         owner = pickle.loads(model)
-    except Exception:  # whatever a class raises that cannot be unpickled
+    except Exception:  # classes may raise anything when unpickled
         return estimator
     step, _, _ = resource.rpartition("__")
     return estimator.set_params(**{step: owner}) if step else owner
