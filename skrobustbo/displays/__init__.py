@@ -1,8 +1,8 @@
-"""Pictures of a search: displays in scikit-learn's convention.
+"""Plots of a search, as displays in scikit-learn's style.
 
-Each has class methods `from_search` and `from_optimizer`, which compute the data and
-draw them, `plot(ax=None)` to draw them again, the data as attributes, and `figure_`
-with `ax_` or `axes_` for what was drawn. Matplotlib is imported at the first plot.
+Each display has class methods `from_search` and `from_optimizer`, which compute and
+plot the data, and `plot(ax=None)` to plot them again. The data are attributes, and the
+plot is in `figure_` with `ax_` or `axes_`. Matplotlib is imported at the first plot.
 """
 
 from skrobustbo.displays._base import BranchesDisplay

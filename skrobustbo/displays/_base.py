@@ -1,4 +1,4 @@
-"""What all displays share: where their data come from, of which branches."""
+"""Base classes of the displays, and the data that they use."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from skrobustbo.space import constants, is_number, plain
 
 Array = NDArray[np.float64]
 Records = list[dict[str, Any]]
-#: What stands for all branches.
+#: Stands for all branches.
 ALL = "all"
 Compute = TypeVar("Compute", bound=Callable[..., Any])
 
 
 class Drawing:
-    """What can be drawn, and drawn again elsewhere by `plot`."""
+    """Base class of everything that `plot` can draw."""
 
     figure_: Any
-    #: Name of the branch that is drawn; empty for all of them, or the only one.
+    #: Name of the drawn branch; empty for all branches or the only one.
     branch_name: str = ""
 
     def plot(self, ax: Any = None) -> Self:
@@ -38,8 +38,9 @@ class Drawing:
         Parameters
         ----------
         ax : matplotlib axes or array of them, default=None
-            Where to draw; None for a new figure. One axes is divided into as many
-            panels as the display has. `ConvergenceDisplay` keeps what is drawn there.
+            Where to draw; None for a new figure. A single axes is divided into the
+            panels that the display needs. `ConvergenceDisplay` keeps what is drawn
+            there.
 
         Returns
         -------
@@ -61,29 +62,29 @@ class Drawing:
         return "candidate of the branch" if self.branch_name else "candidate"
 
     def _height(self, look: Look) -> float:
-        """Return the height of a new figure, in shares of its width."""
+        """Return the height of a new figure, relative to its width."""
         return 0.65
 
     def _draw_key(self, look: Look, figure: Any) -> None:
-        """Explain the marks in a figure of its own, where the panels have no legend."""
+        """Explain the marks in a separate figure, if the panels have no legend."""
 
     def _draw(self, look: Look, ax: Any) -> None:
-        """Draw the data; what is to be fitted into the figure are the look's parts."""
+        """Draw the data; the parts to fit into the figure are added to the look."""
         raise NotImplementedError
 
 
 class Display(Drawing):
     """Base class of displays.
 
-    `from_search` and `from_optimizer` compute the data and draw them at once, as
-    scikit-learn's displays do; `plot` draws them again elsewhere.
+    `from_search` and `from_optimizer` compute the data and draw them at once, like
+    scikit-learn's displays; `plot` draws them again elsewhere.
     """
 
-    #: Whether values are drawn, whose name stands on an axis.
+    #: Whether an axis shows values, under their name.
     shows_values: ClassVar[bool] = True
     value_name: str
     ax_: Any
-    #: Made by each display with options of its own.
+    #: Defined by each display with its own options.
     from_optimizer: ClassVar[Any]
 
     @classmethod
@@ -102,14 +103,14 @@ class Display(Drawing):
         Returns
         -------
         display : Display
-            Drawn.
+            The drawn display.
 
         Raises
         ------
         TypeError
             If it is another kind of search.
         NotFittedError
-            If it is not fitted.
+            If the search is not fitted.
         """
         optimizer = optimizer_of(search)
         if cls.shows_values:
@@ -119,7 +120,7 @@ class Display(Drawing):
     def _frame(
         self, look: Look, limits: tuple[float, float], x: str, ticks: Ticks
     ) -> None:
-        """Frame values in the only axes."""
+        """Set up the only axes for values."""
         self.ax_.set_ylim(limits)
         look.dress(self.ax_, x=x, y=self.value_name)
         look.parts += [ticks, Ticks(self.ax_.yaxis)]
@@ -127,7 +128,6 @@ class Display(Drawing):
 
 
 def optimizer_of(search: Any) -> Any:
-    """Return the optimizer of a fitted search."""
     if not hasattr(search, "search_metric"):
         raise TypeError(
             "Expected a fitted RobustBayesSearchCV, got an object of type "
@@ -138,16 +138,16 @@ def optimizer_of(search: Any) -> Any:
 
 
 def metric_name(search: Any) -> str:
-    """Return the name of the metric that a search maximises, "score" if it has none."""
+    """Return the name of the metric that a search maximises, "score" by default."""
     names = search.search_metric, search.refit, search.scoring
     return next((name for name in names if isinstance(name, str)), "score")
 
 
 def drawn_by_branch(compute: Compute) -> Compute:
-    """Draw on `ax` what a `from_optimizer` computes, of a branch or of each.
+    """Make a `from_optimizer` draw its result, for one branch or each of them.
 
-    The parameters, as users see them, are those of the method; it gets the number of a
-    branch, or None for all candidates, and no `ax`.
+    The method has the parameters that users see, except `ax`. It gets the number of a
+    branch, or None for all candidates.
     """
 
     @wraps(compute)
@@ -178,30 +178,30 @@ def drawn_by_branch(compute: Compute) -> Compute:
 
 
 class Tried:
-    """The candidates that an optimizer was told the values of, in the order asked.
+    """The told candidates of an optimizer, in the order asked.
 
     Parameters
     ----------
     optimizer : Optimizer
     branch : int or None, default=None
-        Number of the branch that they are of; None: all of them.
+        Number of their branch; None for all of them.
 
     Attributes
     ----------
     space : Space
-        All of it, or the branch.
+        The whole space, or the branch.
     rows : list of int
-        Their places in the optimizer's history.
+        Their positions in the optimizer's history.
     records, points : list of dict
-        What is known of each, and its params.
+        The record and the params of each.
     values : array of shape (n,)
-        Their values, nan where an evaluation failed.
+        Their values, nan for failures.
     """
 
     def __init__(self, optimizer: Any, branch: int | None = None) -> None:
         space = optimizer.space
         self.optimizer, self.branch = optimizer, branch
-        # A point that several branches contain is of the first of them only.
+        # A point in several branches belongs to the first one.
         self.space = space if branch is None else space.owned[branch]
         history = optimizer.history_
         told = [i for i, record in enumerate(history) if not record["pending"]]
@@ -221,7 +221,7 @@ class Tried:
         self.values = np.where(np.isfinite(values), values, math.nan)
 
     def recommended(self) -> dict[str, Any]:
-        """Return the recommended point; of a branch, the tried one of largest mean."""
+        """Return the recommended point, or the tried point of largest mean."""
         params: dict[str, Any] = self.optimizer.recommend()
         if self.branch in (None, self.optimizer.space.owner(params)):
             return params
@@ -235,14 +235,14 @@ class Tried:
         return points[int(np.argmax(self.optimizer.predict(points)))]
 
     def varying(self) -> list[str]:
-        """Return the parameters that are not constant (all, if all are)."""
+        """Return the parameters that vary, or all if none does."""
         names = list(self.space.names)
         return [
             name for name in names if any(d.size > 1 for d in self._dimensions(name))
         ] or names
 
     def differing(self) -> list[str]:
-        """Return the same, and constants that differ between branches."""
+        """Return these, and constants that differ between branches."""
         names = self.varying()
         return [
             name
@@ -252,12 +252,12 @@ class Tried:
         ]
 
     def _dimensions(self, name: str) -> list[Any]:
-        """Return what each branch that has a parameter makes of it."""
+        """Return the dimensions of a parameter, one for each branch that has it."""
         spaces = [branch.dimensions for branch in self.space.branches]
         return [dimensions[name] for dimensions in spaces if name in dimensions]
 
     def scales(self, names: Sequence[str]) -> dict[str, Scale]:
-        """Return the axes of parameters by name, as a branch or as all have them."""
+        """Return the axes of parameters by name, for the branch or all of them."""
         asked = [record["params"] for record in self.optimizer.history_]
         return {
             name: pooled(name, short, self._dimensions(name), asked)
@@ -265,7 +265,7 @@ class Tried:
         }
 
     def checked_names(self, cls: str, names: Any) -> list[str]:
-        """Return the parameters asked for; an error names the unknown ones."""
+        """Return the requested parameters; an error names unknown ones."""
         known = list(self.space.names)
         listed = [names] if isinstance(names, str) else list(names)
         for name in listed:
@@ -281,19 +281,18 @@ class Tried:
 class BranchesDisplay(Drawing):
     """One display for each branch of a space, one below the other.
 
-    It is what the displays return for ``branch="all"``. The name of each branch, such
-    as its estimator, stands above its panels. A branch without a value to draw has no
-    panels.
+    The displays return it for ``branch="all"``. The name of each branch, such as its
+    estimator, is above its panels. A branch without values has no panels.
 
     Parameters
     ----------
     displays : dict of str to display
-        The displays by the names of their branches.
+        The displays by branch name.
 
     Attributes
     ----------
     axes_ : array of matplotlib axes
-        Those of all branches, in order.
+        The axes of all branches, in order.
     figure_ : matplotlib figure
 
     Examples
@@ -319,7 +318,7 @@ class BranchesDisplay(Drawing):
         return sum(self._heights(look))
 
     def _heights(self, look: Look) -> list[float]:
-        """Return the height of each branch with its title."""
+        """Return the height of each branch, including its title."""
         above = look.lines(2)
         return [one._height(look) + above for one in self.displays.values()]
 
@@ -347,8 +346,8 @@ class BranchesDisplay(Drawing):
 
 
 def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
-    """Return the number of the branch asked for, None, or "all"."""
-    Tried(optimizer)  # there must be some
+    """Return the number of a branch, None, or "all"; ValueError for others."""
+    Tried(optimizer)  # raises an error if there are no values
     if branch is None:
         return None
     names = branch_names(optimizer.space)
@@ -373,8 +372,8 @@ def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
 def branch_names(space: Any) -> list[str]:
     """Return the names of the branches, all different.
 
-    They are what tells the branches apart: the class of an estimator, or a constant
-    with its value; the parameters where no constant does; else their numbers.
+    A name is what distinguishes branches: the class of an estimator, a constant with
+    its value, otherwise the parameters or a number.
     """
     spaces = space.branches
     fixed = [constants(branch) for branch in spaces]

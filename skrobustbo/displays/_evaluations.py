@@ -1,4 +1,4 @@
-"""`EvaluationsDisplay`: where the search has looked."""
+"""`EvaluationsDisplay`: where the search has evaluated points."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._sensitivity import most_important
 from skrobustbo.displays._style import Look, Ticks, panels
 
-#: Panels on a side unless parameters are named: smaller ones cannot be read.
+#: Default number of panels per side: smaller panels cannot be read.
 _MOST = 5
 _BINS = 12
-#: Steps by the golden ratio fill an interval evenly, in any number.
+#: Steps by the golden ratio fill an interval evenly for any number of points.
 _GOLDEN = 0.6180339887498949
 
 
@@ -25,9 +25,10 @@ _GOLDEN = 0.6180339887498949
 class EvaluationsDisplay(Display):
     """The evaluated points for all pairs of parameters, coloured by value.
 
-    Dots grow with time, so the late, large dots show where the search went. The best
+    Later dots are larger, so the large dots show where the search ended up. The best
     point has a ring, and failures are crosses. The diagonal shows how often each part
-    of a range was tried. Dots in the same category are spread so that you can see them.
+    of a range was tried. Dots in the same category are spread out so that you can see
+    them.
 
     Parameters
     ----------
@@ -36,8 +37,8 @@ class EvaluationsDisplay(Display):
     left_out : list of str
         Parameters that vary but are not shown.
     positions : array of shape (n, n_names)
-        Values of the parameters; categories by their index, nan where a candidate lacks
-        the parameter.
+        Values of the parameters; categories by index, nan if a candidate lacks the
+        parameter.
     values : array of shape (n,)
         Values in the order asked, nan for failures.
     scales : dict of str to Scale
@@ -45,13 +46,13 @@ class EvaluationsDisplay(Display):
     value_name : str, default="score"
         Label of the colour bar.
     measured : array of bool, shape (n,), default=None
-        False for candidates that a race stopped: their values are estimates, and none
-        of them is marked as the best. None: all are measured.
+        False for candidates stopped by a race: their values are estimates, and none of
+        them is marked as the best. None: all are measured.
 
     Attributes
     ----------
     axes_ : array of matplotlib axes, shape (n_names, n_names)
-        Those above the diagonal are None; their place has the key.
+        Axes above the diagonal are None; the key is there.
     figure_ : matplotlib figure
 
     Examples
@@ -150,7 +151,7 @@ class EvaluationsDisplay(Display):
         look.parts.append(Ticks(ax.xaxis, across, most, wrap, text=upright))
         if row == column:
             self._draw_histogram(ax, look, column)
-            # Heights are compared, not read; the numbers would take much room.
+            # Heights are compared, not read; numbers would take too much room.
             ax.set_yticks([])
         else:
             self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
@@ -161,11 +162,11 @@ class EvaluationsDisplay(Display):
         ax.tick_params(axis="y", labelleft=beside)
 
     def _cell(self, look: Look) -> float:
-        """Return the rough width of a panel in points."""
+        """Return the approximate width of a panel in points."""
         return 72 * 0.7 * look.width / len(self.names)
 
     def _draw_corner(self, look: Look) -> None:
-        """Explain colours in the corner, and marks below it, above the diagonal."""
+        """Draw the colour bar in the corner, and a key of the marks below it."""
         n = len(self.names)
         for unused in self.axes_[np.triu_indices(n, 1)]:
             unused.set_axis_off()
@@ -173,7 +174,7 @@ class EvaluationsDisplay(Display):
         if n == 1:
             look.colour_bar(colours, self.value_name, self.axes_[0, 0])
             return
-        # As far below the colour bar, whose label may be long, as there is room.
+        # Below the colour bar, with as much room for its label as possible.
         key = self.axes_[min(2, n - 2), n - 1]
         dot = {"ls": "none", "color": look.ink, "mew": 0.9 * look.line}
         key.plot([], [], marker="o", ms=0.6 * look.dot, label="early", **dot)
@@ -218,7 +219,7 @@ class EvaluationsDisplay(Display):
         ax.scatter(x[failed], y[failed], s=0.6 * size[failed], **cross)
         dot = {"lw": 0.4, "color": colours.to_rgba(shown[~failed])}
         ax.scatter(x[~failed], y[~failed], s=size[~failed], edgecolor=look.paper, **dot)
-        # A candidate that a race stopped is never the best.
+        # A candidate stopped by a race is never the best.
         is_full = True if self.measured is None else self.measured
         full = np.where(is_full, shown, np.nan)
         if np.isfinite(full).any():
@@ -228,7 +229,7 @@ class EvaluationsDisplay(Display):
             ax.scatter(x[best], y[best], s=wide, clip_on=False, **ring)
 
     def _spread(self, column: int, turn: int) -> Array:
-        """Return positions, those of categories spread around their place."""
+        """Return positions, with categories spread around their place."""
         at: Array = self.positions[:, column]
         if self.scales[self.names[column]].kind != "category":
             return at

@@ -1,4 +1,4 @@
-"""`LengthScaleDisplay`: which candidate model chose, and which survive."""
+"""`LengthScaleDisplay`: which model chose each candidate, and which survive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import plain_text
 
 _BINS = 15
-#: Characters on a line of a label.
+#: Characters per line of a label.
 _LABEL = 22
 
 
@@ -36,14 +36,14 @@ class LengthScaleDisplay(Display):
     labels : list of str
         The models that chose them.
     length_scales : array of shape (n,)
-        Their length scales in the unit cube, for the policy "robust" as shares of the
-        estimate; nan if a model has no length scale.
+        Their length scales in the unit cube; for "robust", relative to the estimate;
+        nan for models without one.
     length_scale_of : dict of str to float
-        The same by label, including models that survived; empty if models are named.
+        The same by label, also for surviving models; empty if the axis shows models.
     axis : {"length scale", "length scale / estimate", "model"}
         Quantity on the vertical axis.
     alive : list of list of str
-        Labels of the models that survived when each was chosen.
+        Labels of the models that survived when each candidate was chosen.
     share : dict of str to float
         Share of the queries by label.
     introduced_at, eliminated_at : dict of str to int
@@ -134,7 +134,7 @@ class LengthScaleDisplay(Display):
         self._finish(look, scale)
 
     def _heights(self) -> tuple[Scale, dict[str, float]]:
-        """Return the vertical axis, and where each label lies on it."""
+        """Return the vertical axis and the position of each label."""
         labels = list(dict.fromkeys([*self.introduced_at, *self.labels]))
         if self.axis == "model":
             texts = tuple(map(plain_text, labels)) or ("",)
@@ -193,14 +193,14 @@ class LengthScaleDisplay(Display):
 
 
 def _thickness(places: Array, scale: Scale) -> Array:
-    """Return how thick bars on a log axis are, with gaps between neighbours."""
+    """Return the thickness of bars on a log axis, with gaps between neighbours."""
     gaps = np.diff(np.log(np.unique(places)))
     least = min([*gaps, math.log(scale.high / scale.low) / 8])
     return 2 * math.tanh(0.4 * least) * places
 
 
 def _axis(records: Records) -> str:
-    """Return what the models of all queries have."""
+    """Return the axis that suits the models of all queries."""
     if records and all(record["divisor"] is not None for record in records):
         return "length scale / estimate"
     if records and all(record["length_scales"] is not None for record in records):
@@ -209,7 +209,7 @@ def _axis(records: Records) -> str:
 
 
 def _places(records: Records, axis: str) -> dict[str, float]:
-    """Return what stands on the axis by label, of models that chose or survived."""
+    """Return positions by label, for models that chose or survived."""
     if axis == "model":
         return {}
     if axis == "length scale / estimate":
@@ -224,10 +224,10 @@ def _places(records: Records, axis: str) -> dict[str, float]:
 def _lives(
     numbers: Sequence[int], records: Records
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Return when each model came and went, for models held side by side.
+    """Return when each model was introduced and eliminated.
 
-    Of a policy with one estimate, `alive` is the estimate before the query: what chose
-    is not among them as soon as it moves.
+    For a policy with one estimate, `alive` holds the estimate before the query, so the
+    model that chose is missing as soon as the estimate moves.
     """
     held = all(r["model_label"] in r["alive"] for r in records if r["alive"])
     if not held or not any(r["alive"] for r in records):

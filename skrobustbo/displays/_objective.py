@@ -1,4 +1,4 @@
-"""`ObjectiveDisplay`: what the model makes of the objective."""
+"""`ObjectiveDisplay`: the model's view of the objective."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from skrobustbo.displays._scales import (
 from skrobustbo.displays._sensitivity import most_important
 from skrobustbo.displays._style import Legend, Look, Ticks, panels
 
-#: Panels unless parameters are named.
+#: Default number of panels.
 _MOST = 6
-#: Inches from which on there are three panels side by side.
+#: Width in inches from which three panels fit side by side.
 _WIDE = 5.5
-#: Characters on a line of a category at the ticks.
+#: Characters per line of a category at the ticks.
 _WRAP = 12
-#: Places along one parameter, along each of two, and in spaces without slices.
+#: Grid points along one parameter, along each of two, and in spaces without slices.
 _LINE, _MAP, _POINTS = 121, 41, 256
 
 
@@ -37,26 +37,26 @@ class ObjectiveDisplay(Display):
     """The posterior along parameters, the others fixed at the recommended point.
 
     For one parameter, a line shows the posterior mean, with a band of two standard
-    deviations on either side; for a category, it is a short line and a bar. For two
+    deviations on either side; for a category, a short line and a bar. For two
     parameters, there is a map of the mean and one of the standard deviation. Dots are
     the trials. Their other parameters differ, so they may be off the line. A dashed
-    line or a star marks the recommended point. The legend lists the values of the
-    parameters that are not drawn.
+    line or a star marks the recommended point. The legend lists the values of the other
+    parameters.
 
     Parameters
     ----------
     slices : list of Slice
-        One for each parameter, or pair, drawn: `names`, `positions` (of the grid; one
-        array for each parameter), `mean` and `std` (shape of the grid; nan where the
-        space has no such point), in units of the values.
+        One for each drawn parameter or pair: `names`, `positions` (of the grid, one
+        array per parameter), `mean` and `std` (shape of the grid; nan if the space has
+        no such point), in units of the values.
     params : dict
         The recommended point.
     trials : list of dict
-        The points evaluated.
+        The evaluated points.
     values : array of shape (n,)
         Their values, nan for failures.
     scales : dict of str to Scale
-        The axes of these and of all others that vary: full and short names, kind, ends,
+        The axes of all parameters that vary: full and short names, kind, ends,
         categories.
     value_name : str, default="score"
         Label of the value axes.
@@ -69,7 +69,7 @@ class ObjectiveDisplay(Display):
 
     Notes
     -----
-    The posterior is that of `Optimizer.predict`: a MAP model on all the data. It uses
+    The posterior is that of `Optimizer.predict`: a MAP model of all the data. It uses
     the values as they are, even if a policy transforms them for its search.
 
     Examples
@@ -123,7 +123,7 @@ class ObjectiveDisplay(Display):
         display : ObjectiveDisplay, or BranchesDisplay for "all"
         """
         params = Tried(optimizer, branch).recommended()
-        # A slice lies in the branch of its point, also where none was chosen.
+        # A slice stays in the branch of its point, even where nothing was tried.
         several = len(optimizer.space.branches) > 1
         tried = Tried(optimizer, optimizer.space.owner(params) if several else None)
         scales = tried.scales(tried.varying())
@@ -146,7 +146,7 @@ class ObjectiveDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        The pointer over a dot shows the params of the trial. It needs plotly,
+        Hover over a dot to see the params of the trial. It needs plotly,
         which the extra ``interactive`` installs.
 
         Returns
@@ -160,13 +160,13 @@ class ObjectiveDisplay(Display):
         pairs = any(len(one.names) == 2 for one in self.slices)
         names = [name for one in self.slices for name in one.names]
         n_columns = min(len(names), 3 if look.width >= _WIDE and not pairs else 2)
-        # Upright labels of many categories need a panel as wide as all of them.
+        # Upright labels of many categories need a panel of their full width.
         most = max(len(self.scales[name].labels) for name in names)
         room = int(0.9 * look.width * 72 / look.size / max(most, 1))
         return max(1, min(n_columns, room))
 
     def _rows(self, look: Look) -> list[list[tuple[Slice, int] | None]]:
-        """Return the panels by row: a slice, and which map of it; None for no panel."""
+        """Return the panels by row: a slice and which map of it; None for no panel."""
         n_columns = self._n_columns(look)
         found: list[tuple[Slice, int] | None] = []
         for one in self.slices:
@@ -180,7 +180,7 @@ class ObjectiveDisplay(Display):
         rows = self._rows(look)
         n_columns = len(rows[0])
         height = (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * len(rows)
-        # Characters of categories that may stand upright.
+        # Characters of categories that may be upright.
         longest = [
             max(self.scales[panel[0].names[0]].longest for panel in row if panel)
             for row in rows
@@ -207,7 +207,7 @@ class ObjectiveDisplay(Display):
 
     @property
     def point_name(self) -> str:
-        """Name of the recommended point, which says where other parameters are."""
+        """Label of the recommended point, with the values of other parameters."""
         if len(self.scales) == 1:
             return "recommended"
         drawn = {name for one in self.slices for name in one.names}
@@ -221,7 +221,7 @@ class ObjectiveDisplay(Display):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Range of values that all panels share."""
+        """Range of values shared by all panels."""
         low, high = value_range(self.values)
         means = [drawable(s.mean).ravel() for s in self.slices if len(s.names) == 1]
         inside = np.concatenate([[low, high], *means])
@@ -253,13 +253,13 @@ class ObjectiveDisplay(Display):
         look.parts += [Ticks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _WRAP)]
 
     def _draw_map(self, look: Look, ax: Any, one: Slice, part: int, left: bool) -> None:
-        """Draw the map of the mean, or of the deviation, and where trials were made."""
+        """Draw the map of the mean or deviation, and the trials."""
         across, up = (self.scales[name] for name in one.names)
         surface, label = ((one.mean, self.value_name), (one.std, "deviation"))[part]
         greys = "Greys_r" if look.dark else "Greys"
         low, high = filled_range(surface)
         colours = {"cmap": greys if part else look.colours, "vmin": low, "vmax": high}
-        # A single value is drawn twice: matplotlib gives one place no width.
+        # A single position is drawn twice: matplotlib gives it no width.
         at = [x if len(x) > 1 else np.add(x, (-0.25, 0.25)) for x in one.positions]
         values = np.broadcast_to(drawable(surface), [len(x) for x in at]).T
         mesh = ax.pcolormesh(*at, values, rasterized=True, **colours)
@@ -282,7 +282,7 @@ class ObjectiveDisplay(Display):
 
 
 def _asked(cls: str, tried: Tried, parameters: Any) -> list[tuple[str, ...]]:
-    """Return the parameters to go along, each a tuple of one or two."""
+    """Return the requested parameters, each a tuple of one or two."""
     listed = [parameters] if isinstance(parameters, str) else list(parameters)
     asked = [(one,) if isinstance(one, str) else tuple(one) for one in listed]
     for names in asked:
@@ -311,11 +311,11 @@ class Slice:
     positions : tuple of array
         Values along each; categories by their index.
     mean, std : array of shape (n,) or (n, m)
-        Posterior mean and deviation, in units of the values; nan where the space has no
+        Posterior mean and deviation, in units of the values; nan if the space has no
         such point.
     connected : bool
-        False where the space has hardly a point that differs in one parameter alone
-        (a table of points): those are then any points of the space.
+        False if hardly any points differ in one parameter alone (a table of points):
+        the positions are then arbitrary points of the space.
     """
 
     names: tuple[str, ...]
@@ -350,7 +350,7 @@ def _plan(
     names: tuple[str, ...],
     scales: Mapping[str, Scale],
 ) -> tuple[list[Any], tuple[Array, ...], bool]:
-    """Return the points of a slice, None for infeasible ones, and their places."""
+    """Return the points of a slice, None for infeasible ones, and their positions."""
     space = tried.space
     grids = [_grid(space.dimensions[name], len(names)) for name in names]
     points = [
@@ -369,7 +369,7 @@ def _plan(
 
 
 def _grid(dimension: Any, n_names: int) -> list[Any]:
-    """Return values that cover a parameter's range, at most as many as are drawn."""
+    """Return values that cover a parameter's range, as many as can be drawn."""
     if dimension.size <= _MAP:
         values = dimension.decode(dimension.table())
         return sorted(values) if not hasattr(dimension, "choices") else values

@@ -1,4 +1,4 @@
-"""`ParallelCoordinatesDisplay`: what the good candidates have in common."""
+"""`ParallelCoordinatesDisplay`: what good candidates have in common."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import broken, longest_word
 
-#: Characters on a line of a parameter's name, and of a category.
+#: Characters per line of a parameter's name, and of a category.
 _NAME, _WRAP = 18, 16
 #: Lines of text between the bands of two parameters.
 _GAP = 2.2
@@ -26,7 +26,7 @@ class ParallelCoordinatesDisplay(Display):
 
     The best candidates are drawn on top. Each parameter has its own axis with its own
     scale. The axes are stacked, and each lies in a grey band that no line crosses: a
-    line continues straight below its dot. A line is interrupted where a candidate lacks
+    line continues straight below its dot. A line is interrupted if a candidate lacks
     the parameter. Failures are thin and dotted.
 
     Parameters
@@ -35,7 +35,7 @@ class ParallelCoordinatesDisplay(Display):
         Parameters from top to bottom.
     positions : array of shape (n, n_names)
         Position of each candidate on each axis, from 0 on the left to 1 on the right;
-        nan where it lacks the parameter.
+        nan if it lacks the parameter.
     values : array of shape (n,)
         Values in the order asked, nan for failures.
     scales : dict of str to Scale
@@ -118,7 +118,7 @@ class ParallelCoordinatesDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        The pointer over a line shows the params of the candidate. It needs plotly,
+        Hover over a line to see the params of the candidate. It needs plotly,
         which the extra ``interactive`` installs.
 
         Returns
@@ -164,7 +164,7 @@ class ParallelCoordinatesDisplay(Display):
         """Draw the candidates: dots on the rails, lines between the bands."""
         colours = look.value_colours(self.values)
         shown = drawable(self.values)
-        # The best last, on top; failures first of all, below.
+        # The best last, on top; failures first, below the others.
         order = np.argsort(np.where(np.isnan(shown), -np.inf, shown), kind="stable")
         for rank, i in enumerate(order):
             failed = bool(np.isnan(shown[i]))
@@ -182,10 +182,10 @@ class ParallelCoordinatesDisplay(Display):
 
 @dataclass(frozen=True)
 class _Band:
-    """Room for the ticks of one parameter: where lines do not run.
+    """Room for the ticks of one parameter, which lines do not cross.
 
-    It reaches from `top` to `bottom`, in lines of text; `wrap` are the characters on a
-    line of a category; `upright` says that the categories stand on end.
+    It reaches from `top` to `bottom`, in lines of text. `wrap` is the number of
+    characters per line of a category, and `upright` means that categories are rotated.
     """
 
     top: float
@@ -195,11 +195,11 @@ class _Band:
 
 
 def _room(scale: Scale, look: Look) -> tuple[float, int, bool]:
-    """Return the lines that the ticks of a parameter take, and how they stand."""
+    """Return the lines of text that the ticks need, and their layout."""
     names = float(len(broken(scale.short, _NAME).splitlines()))
     if scale.kind != "category":
         return max(1.6, names), _WRAP, False
-    # Characters are about 0.58 of the font's size wide; names take a third.
+    # Characters are about 0.58 of the font size wide; names take a third.
     room = 72 * 0.6 * look.width / (0.58 * 0.85 * look.size)
     wrap = int(room / len(scale.labels)) - 1
     if wrap < min(max(map(longest_word, scale.labels)), _WRAP):

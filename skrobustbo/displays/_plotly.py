@@ -1,4 +1,4 @@
-"""Interactive forms of displays, made with Plotly: the same data, params on hover."""
+"""Interactive versions of the displays with Plotly: the same data, params on hover."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from skrobustbo.displays._scales import Array, Scale, drawable, filled_range
 from skrobustbo.displays._style import importing
 from skrobustbo.displays._text import broken, full_text
 
-# Read on light and on dark pages, as the background is transparent.
+# Readable on light and dark pages, because the background is transparent.
 _INK, _GRID = "#7a7a7a", "rgba(128,128,128,0.25)"
 _PALETTE = ("#2F8CD0", "#009E73", "#CC79A7", "#C98A00", "#4A9CCB", "#D55E00")
 _FAILED = "#D55E00"
-#: From the worst value to the best, which stands out on either background.
+#: From the worst value to the best, which stands out on any background.
 _SHARES, _RGB = (0.0, 0.5, 1.0), ((150, 150, 150), (86, 165, 220), (0, 90, 181))
-#: Characters on a line of a category, and of a name or value when hovering.
+#: Characters per line of a category, and of a name or value on hover.
 _WRAP, _HOVER = 14, 60
-#: Where the lines of parallel coordinates leave a parameter, below its ticks.
+#: Where lines of parallel coordinates leave a parameter, below its ticks.
 _BELOW = 0.42
 _DOT = 7
-#: Most ticks of numbers.
+#: Maximum number of numeric ticks.
 _TICKS = 7
 
 
 def new_figure(n_rows: int = 1, n_columns: int = 1) -> Any:
-    """Return a figure of so many panels."""
+    """Return a figure with a grid of panels."""
     with importing("plotly", "interactive"):
         from plotly import subplots
     return subplots.make_subplots(n_rows, n_columns, horizontal_spacing=0.12)
 
 
 def _colour(share: float) -> str:
-    """Return the colour of a value by its share of the range."""
+    """Return the colour of a value by its position in the range."""
     parts = [np.interp(share, _SHARES, part) for part in zip(*_RGB, strict=True)]
     return f"rgb({','.join(str(round(part)) for part in parts)})"
 
@@ -48,7 +48,7 @@ def _colours() -> list[list[Any]]:
 def hover(
     params: Mapping[str, Any], value: float, name: str, number: int | None = None
 ) -> str:
-    """Return what is shown of a candidate when the pointer is over it."""
+    """Return the hover text of a candidate."""
     head = [] if number is None else [f"<b>candidate {number}</b>"]
     found = f"{value:.6g}" if math.isfinite(value) else "failed"
     pairs = [f"{key} = {full_text(value)}" for key, value in params.items()]
@@ -57,7 +57,7 @@ def hover(
 
 
 def _lines(text: str, most: int = _HOVER) -> str:
-    """Return a text as HTML, broken over lines."""
+    """Return a text as HTML, broken into lines."""
     return html.escape(broken(text, most)).replace("\n", "<br>")
 
 
@@ -66,7 +66,7 @@ def _label(text: str, most: int = _WRAP) -> str:
 
 
 def _dressed(figure: Any) -> Any:
-    """Give a figure a transparent background, and colours that are read on any."""
+    """Give a figure a transparent background and colours for any page."""
     clear = "rgba(0,0,0,0)"
     figure.update_layout(
         paper_bgcolor=clear,
@@ -82,7 +82,6 @@ def _dressed(figure: Any) -> Any:
 
 
 def _axis(scale: Scale) -> dict[str, Any]:
-    """Return the axis of a parameter."""
     ends = [float(end) for end in scale.limits]
     axis: dict[str, Any] = {"title": {"text": _label(scale.short, 30)}, "range": ends}
     if scale.kind == "log":
@@ -93,10 +92,10 @@ def _axis(scale: Scale) -> dict[str, Any]:
 
 
 def _ticks(scale: Scale) -> tuple[list[float], list[str]]:
-    """Return where the ticks of a parameter are, and their labels.
+    """Return the tick positions of a parameter and their labels.
 
-    Left to itself, Plotly labels the numbers between powers by their first digit, which
-    reads as a part of the power before.
+    By default, Plotly labels numbers between powers by their first digit, which looks
+    like a part of the power before.
     """
     places, labels = scale.ticks(max(_TICKS, len(scale.labels)))
     if scale.kind == "category":
@@ -105,7 +104,7 @@ def _ticks(scale: Scale) -> tuple[list[float], list[str]]:
 
 
 def _add_dots(figure: Any, x: Any, y: Any, texts: Sequence[str], **more: Any) -> None:
-    """Add dots that show texts when the pointer is over them."""
+    """Add dots with hover texts."""
     dots = {"mode": "markers", "text": list(texts), "hoverinfo": "text"}
     figure.add_scatter(x=x, y=y, **{**dots, **more})
 
@@ -170,7 +169,7 @@ def _add_curve(figure: Any, curve: Any, i: int, name: str, floor: float) -> None
     )
 
 
-# The objective ------------------------------------------------------------------------
+# Objective ----------------------------------------------------------------------------
 
 
 def objective(display: Any) -> Any:
@@ -228,7 +227,7 @@ def _add_line(figure: Any, display: Any, one: Any, at: dict[str, int]) -> None:
 def _add_map(
     figure: Any, display: Any, one: Any, part: int, at: dict[str, int]
 ) -> None:
-    """Add the map of the mean, or of the deviation, along two parameters."""
+    """Add the map of the mean or deviation along two parameters."""
     across, up = (display.scales[name] for name in one.names)
     surface, name = ((one.mean, display.value_name), (one.std, "deviation"))[part]
     domain = figure.get_subplot(at["row"], at["col"])
@@ -306,9 +305,9 @@ def parallel(display: Any) -> Any:
 
 
 def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[int]]:
-    """Return a candidate's dots and lines: none run through the ticks of a rail.
+    """Return a candidate's dots and lines, which avoid the ticks of a rail.
 
-    The sizes hide the dots where a line leaves a rail.
+    Dots have size zero where a line leaves a rail.
     """
     x: list[Any] = []
     y: list[Any] = []

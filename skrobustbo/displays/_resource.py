@@ -18,23 +18,22 @@ from skrobustbo.displays._style import Look, Ticks, panels
 class ResourceDisplay(Display):
     """Learning curves: the values of each candidate, by amount of the resource.
 
-    A line joins the values of one candidate. Candidates that were evaluated with the
-    full amount are drawn in colour, and the best of them with a thicker line. If the
-    lines cross, the smaller amounts say little about the full one.
+    A line joins the values of one candidate. Candidates evaluated with the full amount
+    are coloured, and the best of them has a thicker line. If the lines cross, the
+    smaller amounts predict the full one poorly.
 
     Parameters
     ----------
     values : array of shape (n_candidates, n_amounts)
-        Values, in the order of the candidates; nan where a candidate was not evaluated
-        or failed.
+        Values, in the order of the candidates; nan if not evaluated or failed.
     failed : array of bool, shape (n_candidates, n_amounts)
-        Where an evaluation failed.
+        Which evaluations failed.
     amounts : list of float
         Amounts of the resource, ascending.
     value_name : str, default="score"
         Label of the value axis.
     resource_name : str, default="resource"
-        Label of the axis of the amounts.
+        Label of the axis of amounts.
 
     Attributes
     ----------
@@ -102,7 +101,7 @@ class ResourceDisplay(Display):
         Parameters
         ----------
         optimizer : Optimizer
-            It has `resources`.
+            An optimizer with `resources`.
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
@@ -111,7 +110,7 @@ class ResourceDisplay(Display):
         value_name : str, default="value"
             Label of the value axis.
         resource_name : str, default="resource"
-            Label of the axis of the amounts.
+            Label of the axis of amounts.
 
         Returns
         -------
@@ -131,7 +130,7 @@ class ResourceDisplay(Display):
                 "which has no learning curves; ConvergenceDisplay shows its values."
             )
         table = [[values[amount] for amount in amounts] for values in found]
-        values = np.array(table, dtype=float)  # nan in the place of None
+        values = np.array(table, dtype=float)  # nan replaces None
         told = np.array([[value is not None for value in row] for row in table])
         return cls(
             values=np.where(np.isfinite(values), values, math.nan),
@@ -153,7 +152,7 @@ class ResourceDisplay(Display):
         self._frame(look, limits, name, Ticks(self.ax_.xaxis, scale))
 
     def _draw_curves(self, look: Look) -> None:
-        """Draw the lines, those of full evaluations above the others."""
+        """Draw the lines, full evaluations on top."""
         full = np.isfinite(self.values[:, -1])
         best = int(np.nanargmax(self.values[:, -1])) if full.any() else -1
         blue, thin = look.palette[0], look.line
@@ -171,5 +170,5 @@ class ResourceDisplay(Display):
 
 
 def _shown(amount: float) -> str:
-    """Return the text of an amount, all digits of a whole number."""
+    """Return an amount as text, with all digits of a whole number."""
     return f"{amount:.0f}" if float(amount).is_integer() else f"{amount:g}"

@@ -15,11 +15,11 @@ from skrobustbo.space import Categorical, distinct, is_number
 
 Array = NDArray[np.float64]
 
-#: Numbers placed by their value get a tick each up to so many.
+#: Up to this many numbers placed by value get a tick each.
 _FEW = 12
-#: Largest logarithm of what an axis has room for.
+#: Largest logarithm that fits on an axis.
 _MOST = 700.0
-#: Values beyond this have no room for margins.
+#: Larger values leave no room for margins.
 _HUGE = 1e300
 
 
@@ -32,14 +32,14 @@ class Scale:
     name : str
         Full name of the parameter.
     short : str
-        What is written at the axis.
+        Label of the axis.
     kind : {"linear", "log", "category"}
     low, high : float
-        Ends of the axis; of no meaning for categories, which lie at 0, 1, ...
+        Ends of the axis; ignored for categories, which lie at 0, 1, ...
     choices : tuple
         The values of a choice, in order.
     labels : tuple of str
-        What is written for them, all different.
+        Their labels, all different.
     whole : bool
         Whether the values are whole numbers.
     """
@@ -55,7 +55,7 @@ class Scale:
     index: Any = field(default=None, repr=False, compare=False)
 
     def position(self, params: Mapping[str, Any]) -> float:
-        """Return where a point lies on the axis, nan if it lacks the parameter."""
+        """Return the position of a point, nan if it lacks the parameter."""
         if self.name not in params:
             return math.nan
         value = params[self.name]
@@ -63,39 +63,39 @@ class Scale:
             return float(value)
         try:
             return float(self.index(value))
-        except ValueError:  # a number that was never tried has no place
+        except ValueError:  # an untried number has no position
             return math.nan
 
     def text(self, params: Mapping[str, Any]) -> str:
-        """Return what a point has on the axis, numbers to three digits."""
+        """Return a point's value as text, numbers to three digits."""
         at = self.position(params)
         if self.kind == "category":
             return self.labels[int(at)]
         return number_label(float(f"{at:.3g}"))
 
     def positions(self, points: Iterable[Mapping[str, Any]]) -> Array:
-        """Return where several points lie, shape (n,)."""
+        """Return the positions of several points, shape (n,)."""
         return np.array([self.position(params) for params in points], dtype=float)
 
     def unit(self, positions: Any) -> Array:
-        """Return positions as shares of the axis, from 0 to 1."""
+        """Return positions as fractions of the axis, from 0 to 1."""
         low, high = self._evenly(self.limits)
-        # Halves keep the difference finite, whatever the ends.
+        # Halves keep the difference finite for any ends.
         return (self._evenly(positions) / 2 - low / 2) / (high / 2 - low / 2)
 
     @property
     def longest(self) -> int:
-        """Characters of the longest category, 0 without any."""
+        """Length of the longest category, 0 without any."""
         return max(map(len, self.labels), default=0)
 
     def _evenly(self, positions: Any) -> Array:
-        """Return positions where equal distances look equal."""
+        """Return positions on a scale that is drawn linearly."""
         at = np.asarray(positions, dtype=float)
         return np.log(at) if self.kind == "log" else at
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Ends of the axis with room for the dots at the ends of the range."""
+        """Ends of the axis, with room for dots at the ends of the range."""
         if self.kind == "category":
             return -0.5, len(self.labels) - 0.5
         low, high = padded(*map(float, self._evenly([self.low, self.high])))
@@ -104,7 +104,7 @@ class Scale:
         return low, high
 
     def ticks(self, most: int) -> tuple[list[float], list[str]]:
-        """Return at most about so many places and what is written there."""
+        """Return about `most` ticks at most, and their labels."""
         if self.kind == "category":
             step = max(1, math.ceil(len(self.labels) / most))
             places = range(0, len(self.labels), step)
@@ -136,8 +136,8 @@ def pooled(
 ) -> Scale:
     """Return one axis for a parameter that branches define differently.
 
-    It reaches over the ranges, or lists the choices, of all of them. Where the values
-    are numbers in one branch and categories in another, those of points are categories.
+    It covers the ranges, or lists the choices, of all branches. If values are numbers
+    in one branch and categories in another, they are drawn as categories.
     """
     first, *others = dimensions
     if all(other == first for other in others):
@@ -161,9 +161,9 @@ def _categories(name: str, short: str, dimension: Categorical) -> Scale:
 
 
 def _placed_by_value(dimension: Categorical) -> bool:
-    """Return whether the choices are numbers that lie apart as their values do.
+    """Return whether the choices are numbers spaced by value.
 
-    Where that is evenly, a few of them read better as categories.
+    A few evenly spaced numbers are more readable as categories.
     """
     choices = dimension.choices
     numbers = all(map(is_number, choices))
@@ -185,11 +185,11 @@ def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
     return bool(abs(math.log(middle / math.sqrt(low) / math.sqrt(high))) < 0.1)
 
 
-# Numbers on axes ---------------------------------------------------------------------
+# Numbers on axes ----------------------------------------------------------------------
 
 
 def locator(most: int, *, whole: bool = False) -> Any:
-    """Return what finds round numbers, in so many intervals at most."""
+    """Return a locator of round numbers, with at most `most` intervals."""
     from matplotlib.ticker import MaxNLocator
 
     steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
@@ -197,7 +197,7 @@ def locator(most: int, *, whole: bool = False) -> Any:
 
 
 def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]:
-    """Return round numbers between the ends, at most `most`."""
+    """Return at most `most` round numbers between the ends."""
     slack = 1e-9 * high - 1e-9 * low
     at = locator(most, whole=whole).tick_values(low, high)
     inside = [float(tick) for tick in at if low - slack <= tick <= high + slack]
@@ -205,7 +205,7 @@ def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return powers of ten between the ends, or round numbers within few decades."""
+    """Return powers of ten between the ends, or round numbers in few decades."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks: list[float] = []
     for digits in ((1, 2, 5), (1, 3), (1,)):
@@ -218,7 +218,7 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def number_label(number: float) -> str:
-    """Return a number as text; very large and small ones by their power of ten."""
+    """Return a number as text; very large and small ones as powers of ten."""
     if number == 0 or 1e-3 <= abs(number) < 1e4:
         return f"{number:.12g}".replace("-", "\N{MINUS SIGN}")
     mantissa, power = f"{number:.11e}".split("e")
@@ -228,17 +228,17 @@ def number_label(number: float) -> str:
 
 
 def drawable(values: Any) -> Array:
-    """Return values that an axis has room for: infinite ones are nan."""
+    """Return values that fit on an axis: infinite ones become nan."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), np.clip(values, -_HUGE, _HUGE), math.nan)
 
 
 def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
-    """Return the range of values that is drawn, margins not included.
+    """Return the range of values to draw, without margins.
 
-    A few values far below the rest would press all others into one line: if any is
-    farther below the middle than `cut` times the distance from the middle to the best,
-    the range ends at 0.6 of that.
+    A few values far below the rest would squeeze all others into one line. If a value
+    is farther below the middle than `cut` times the distance from the middle to the
+    best, the range ends at 0.6 of that.
     """
     finite = drawable(values)
     finite = finite[np.isfinite(finite)]
@@ -252,7 +252,7 @@ def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
 
 
 def filled_range(values: Any) -> tuple[float, float]:
-    """Return `value_range`, with margins where it has no width."""
+    """Return `value_range`, with margins if it has no width."""
     low, high = value_range(values)
     return (low, high) if high > low else padded(low, high)
 

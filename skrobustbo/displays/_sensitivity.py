@@ -1,4 +1,4 @@
-"""`SensitivityDisplay`: how far the optimum may be missed, and what matters."""
+"""`SensitivityDisplay`: how much a miss of the optimum costs, and what matters."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import short_names
 
-#: Radii, as shares of the largest, at which the worst case is taken.
+#: Radii of the worst case, as fractions of the largest one.
 _STEPS = 16
-#: Styles of the parameters that get a curve of their own, and how many get bars.
+#: Styles of the parameters with a curve of their own, and the maximum number of bars.
 _CURVES, _BARS = ("--", "-.", ":"), 12
-#: Quasi-random points at which the posterior mean is taken, and bins of each axis.
+#: Number of quasi-random points for the posterior mean, and of bins per axis.
 _POINTS, _BINS = 2048, 64
-#: Inches below which the panels stand one above the other.
+#: Width in inches below which the panels are stacked.
 _NARROW = 5.0
 
 
@@ -30,9 +30,9 @@ class SensitivityDisplay(Display):
     """How the score falls around the recommended point, and which parameters matter.
 
     The left or upper plot shows the worst posterior mean within a distance of the
-    recommended point, in unit-cube coordinates. All numeric and ordered parameters move
-    at once, and each of the three most sensitive ones alone. The right or lower plot
-    shows the share of the variance of the posterior mean over the space that each
+    recommended point, in unit-cube coordinates: for all numeric and ordered parameters
+    together, and for each of the three most sensitive ones alone. The right or lower
+    plot shows the share of the variance of the posterior mean over the space that each
     parameter explains alone (first-order Sobol indices). The rest is interaction.
 
     Parameters
@@ -46,7 +46,7 @@ class SensitivityDisplay(Display):
     worst : array of shape (n,)
         Worst posterior mean within each distance.
     worst_of : dict of str to array of shape (n,)
-        The same with one parameter moved, for each that has an order.
+        The same if only one parameter moves, for each ordered one.
     importance : dict of str to float
         First-order Sobol index of each parameter that varies, in [0, 1].
     value_name : str, default="score"
@@ -60,10 +60,10 @@ class SensitivityDisplay(Display):
     Notes
     -----
     The worst case is the smallest posterior mean over the points of `Space.ball`,
-    including those of smaller balls: a fixed selection of perturbations, exact in
-    spaces of up to 4,096 points. Unordered choices are not perturbed. Importance is
-    computed at 2,048 quasi-random points of the whole space, always the same ones. In a
-    table of points (`Space.from_points`), correlated parameters share their importance.
+    including those of smaller balls: a fixed set of perturbations, exact in spaces of
+    up to 4,096 points. Unordered choices are not perturbed. Importance is computed at
+    2,048 fixed quasi-random points of the whole space. In a table of points
+    (`Space.from_points`), correlated parameters share their importance.
 
     Examples
     --------
@@ -186,9 +186,9 @@ class SensitivityDisplay(Display):
 def _worst(
     optimizer: Any, params: dict[str, Any], eps: Array
 ) -> tuple[Array, dict[str, Array]]:
-    """Return the worst means within each distance, of all and of single parameters."""
+    """Return the worst means within each distance, jointly and by parameter."""
     space = optimizer.space.branches[optimizer.space.owner(params)]
-    # Those that can be moved a little; a choice without order has several columns.
+    # Parameters that can move a little; an unordered choice has several columns.
     names = [
         name
         for name, dimension in space.dimensions.items()
@@ -211,16 +211,16 @@ def _worst(
 def first_order(tried: Tried, scales: Mapping[str, Scale]) -> dict[str, float]:
     """Return the first-order Sobol index of each parameter.
 
-    It is Var(E[f | x_i]) / Var(f), the share of the variance that is gone once the
-    parameter is known, of the posterior mean f at points that fill the space, always
-    the same ones. E[f | x_i] is taken as the mean of f over the points of one bin.
-    Quasi-random points fill every bin evenly in the other parameters, so that bin means
-    vary hardly by chance: by thousandths of the variance, up to 0.03 where twenty
-    parameters act only together. All are 0 where f is constant.
+    It is Var(E[f | x_i]) / Var(f), the share of the variance that vanishes once the
+    parameter is known, of the posterior mean f at fixed space-filling points. E[f |
+    x_i] is the mean of f over the points of one bin. Quasi-random points fill every bin
+    evenly in the other parameters, so bin means have little random variation:
+    thousandths of the variance, up to 0.03 if twenty parameters act only together. All
+    indices are 0 if f is constant.
     """
     points = tried.space.sample(_POINTS, random_state=0)
     mean = np.asarray(tried.optimizer.predict(points), dtype=float)
-    known = np.isfinite(mean)  # what has not overflowed
+    known = np.isfinite(mean)  # values that did not overflow
     size = float(np.abs(mean[known]).max(initial=0.0)) or 1.0
     f = mean[known] / size  # squares of the largest floats would overflow
     f = f - f.mean() if len(f) else f
@@ -237,7 +237,7 @@ def first_order(tried: Tried, scales: Mapping[str, Scale]) -> dict[str, float]:
 
 
 def _groups(positions: Array) -> NDArray[np.intp]:
-    """Return the bin of each point; points without the parameter have one of theirs."""
+    """Return the bin of each point; points without the parameter share one."""
     found, codes = np.unique(positions, return_inverse=True)
     if len(found) <= _BINS:
         return np.asarray(codes, dtype=np.intp)
@@ -248,7 +248,7 @@ def _groups(positions: Array) -> NDArray[np.intp]:
 
 
 def most_important(tried: Tried, scales: Mapping[str, Scale], most: int) -> list[str]:
-    """Return the parameters that matter most, at most so many, in their own order."""
+    """Return the `most` most important parameters, in their own order."""
     names = list(scales)
     if len(names) <= most or np.isnan(tried.values).all():
         return names[:most]

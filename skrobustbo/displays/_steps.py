@@ -28,7 +28,7 @@ from skrobustbo.displays._style import GAIN, Look, Ticks, panels
 from skrobustbo.displays._text import unlike
 from skrobustbo.model_selection import largest_of, last_initial
 
-#: Marks the lines of best values, so that later plots count them.
+#: Marks the lines of best values, so that later plots can count them.
 _BEST = "skrobustbo-best"
 
 
@@ -44,12 +44,12 @@ class Curve:
     best : array of shape (n,)
         Best value so far, nan before the first.
     n_initial : int
-        Number of the last point of the initial design, 0 if there is none.
+        Number of the last point of the initial design, 0 without any.
     bound : float or None
-        How much is left to gain at most, if the optimizer knows.
+        Upper bound on what is left to gain, if the optimizer has one.
     value_stds : array of shape (n,)
-        Standard deviations of the values' own errors: positive for candidates that were
-        stopped early, and never the best; 0 for others.
+        Standard deviations of the errors of the values: positive for candidates that
+        were stopped early, which are never the best; 0 for others.
     numbers : array of int, shape (n,)
         Numbers of the candidates, from 1.
     params : list of dict
@@ -67,9 +67,9 @@ class Curve:
 
     @property
     def gain(self) -> dict[str, float] | None:
-        """Ends of the band of what is left to gain, which begins with the best value.
+        """Band of what is left to gain, from the best value up.
 
-        None if that is not known.
+        None if unknown.
         """
         if self.bound is None or not math.isfinite(self.bound):
             return None
@@ -86,7 +86,7 @@ class ConvergenceDisplay(Display):
     shaded. Values far below the rest are triangles at the lower edge. A candidate that
     was stopped early is a bar: two standard deviations on either side of the score
     predicted from its folds. A band above the line shows what may be left to gain; it
-    begins at the best candidate.
+    starts at the best candidate.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class ConvergenceDisplay(Display):
     Attributes
     ----------
     values, best : array of shape (n,)
-        Those of the first curve.
+        The same for the first curve.
     ax_ : matplotlib axes
     figure_ : matplotlib figure
 
@@ -139,7 +139,7 @@ class ConvergenceDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         names : str or list of str, default=None
-            Names for the legend. None: of their policies.
+            Names for the legend. None: those of their policies.
         **options : dict
             Further arguments of `from_optimizer`.
 
@@ -175,18 +175,18 @@ class ConvergenceDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for a line for each, at the numbers
-            that its candidates have in the search. None: all candidates together.
+            A branch by its number or name, or "all" for one line per branch, at the
+            numbers of its candidates in the search. None: all candidates together.
         names : str or list of str, default=None
-            Names for the legend. None: of their policies.
+            Names for the legend. None: those of their policies.
         value_name : str, default="value"
             Label of the value axis.
         largest : float or list of float, default=None
             The largest possible value, such as 1 for an accuracy. The shaded area of
-            what is left to gain ends there. None: not known.
+            what is left to gain ends there. None: unknown.
         earlier : bool, default=True
-            Whether to draw values that were told before the first point was asked. The
-            default of `from_search` is False: those of `previous` are left out.
+            Whether to draw values told before the first point was asked. In
+            `from_search`, the default is False, which leaves out those of `previous`.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class ConvergenceDisplay(Display):
         parts: list[tuple[Any, Any]] = [(one, None) for one in optimizers]
         labels, kind = [type(one.policy).__name__ for one in optimizers], "searches"
         if branch is not None:
-            # What is left to gain is known of the whole search only.
+            # The bound on what is left to gain covers the whole search only.
             parts, largest = _branches(cls.__name__, optimizers, branch), None
             every = branch_names(optimizers[0].space)
             labels, kind = [every[i] for _, i in parts], "branches"
@@ -215,7 +215,7 @@ class ConvergenceDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        The pointer over a dot shows the params of the candidate. It needs plotly,
+        Hover over a dot to see the params of the candidate. It needs plotly,
         which the extra ``interactive`` installs.
 
         Returns
@@ -235,7 +235,7 @@ class ConvergenceDisplay(Display):
             low, high = min(low, below), max(high, above)
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
-        if not alone:  # colours say which search a line is of
+        if not alone:  # colours show which search a line belongs to
             line = {"color": look.ink, "lw": 1.3 * look.line}
             self.ax_.plot([], [], label="line: best so far", **line)
         lines = [line for line in self.ax_.lines if line.get_gid() == _BEST]
@@ -245,11 +245,11 @@ class ConvergenceDisplay(Display):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Range of values that is drawn."""
+        """Range of values to draw."""
         values = np.concatenate([curve.values for curve in self.curves])
         low, high = padded(*value_range(values), share=0.08)
         tops = [curve.gain["y1"] for curve in self.curves if curve.gain is not None]
-        # A loose bound must not press the values into one line.
+        # A loose bound must not squeeze the values into one line.
         return low, max([high, *(min(top, high + (high - low) / 3) for top in tops)])
 
 
@@ -263,7 +263,7 @@ def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
 
 
 def _branches(cls: str, optimizers: Sequence[Any], branch: Any) -> list[Any]:
-    """Return the branches asked for of one search that were tried, with it."""
+    """Yield the requested branches of one search that were tried."""
     if len(optimizers) > 1:
         raise ValueError(
             f"The 'branch' of {cls} must be None for several searches. Got {branch!r} "
@@ -276,7 +276,7 @@ def _branches(cls: str, optimizers: Sequence[Any], branch: Any) -> list[Any]:
 
 
 def _bound(optimizer: Any, largest: float | None) -> float | None:
-    """Return what is left to gain at most, None if the optimizer does not know."""
+    """Return the bound on what is left to gain, None without one."""
     try:
         bound = float(optimizer.regret_bound(calibrated=True))
     except ValueError:  # the policy seeks something else, or no value is known
@@ -288,7 +288,7 @@ def _bound(optimizer: Any, largest: float | None) -> float | None:
 def _curve(
     name: str, optimizer: Any, branch: Any, largest: Any, earlier: bool
 ) -> Curve:
-    """Return the curve of a search, or of a branch of it."""
+    """Return the curve of a search or of one of its branches."""
     told, tried, is_whole = Tried(optimizer), Tried(optimizer, branch), branch is None
     own = [i for i, one in enumerate(told.records) if one["kind"] != "told"]
     start = own[0] if own and is_whole and not earlier else 0
@@ -298,11 +298,11 @@ def _curve(
         name=name,
         values=values,
         best=np.fmax.accumulate(np.where(stds > 0, math.nan, values)),
-        # Among branches the design is mixed, and the bound is of the whole search.
+        # With branches, the design is mixed, and the bound covers the whole search.
         n_initial=last_initial([one["model_label"] for one in records if is_whole]),
         bound=_bound(optimizer, largest) if is_whole else None,
         value_stds=stds,
-        # Earlier candidates that are left out are not counted.
+        # Earlier candidates that are left out do not count.
         numbers=np.searchsorted(told.rows, tried.rows)[: len(values)] + 1,
         params=tried.points[start:],
     )
@@ -316,7 +316,7 @@ def _draw(
     end = curve.n_initial + 0.5
     if curve.n_initial and alone:
         ax.axvspan(0.5, end, color=look.ink, alpha=0.08, lw=0, label="initial")
-    elif curve.n_initial:  # of several searches, only the end is marked
+    elif curve.n_initial:  # with several searches, only its end is marked
         line = {"color": colour, "alpha": 0.6, "lw": 0.7, "ls": ":"}
         ax.axvline(end, label="end of the initial design", **line)
     dashes = ("-", "--", "-.", ":")[number % 4]  # equal lines do not hide each other
@@ -343,12 +343,12 @@ def _draw(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ResetDisplay(Display):
-    """Values over time, the resets of the policy, and what it remembers.
+    """Values over time, the resets of the policy, and the values in use.
 
     Resets are vertical lines. The values that the policy currently uses are shaded;
     forgotten ones are pale. A grey bar shows the prediction before each evaluation,
     with two standard deviations on either side. A value outside its bar may trigger a
-    reset. The axis is wide enough for both.
+    reset. The axis covers values and bars.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ class ResetDisplay(Display):
     remembered : array of bool, shape (n,)
         Whether the policy currently uses a value.
     expected, deviation : array of shape (n,)
-        Predictions of the model before the evaluation, nan if there was none.
+        Predictions before the evaluation, nan without one.
     value_name : str, default="score"
         Label of the value axis.
 
@@ -436,7 +436,7 @@ class ResetDisplay(Display):
         self._frame(look, limits, self._counted, Ticks(self.ax_.xaxis, whole=True))
 
     def _draw_memory(self, look: Look) -> None:
-        """Shade the runs of values remembered and draw the resets."""
+        """Shade the runs of values in use, and draw the resets."""
         label = "remembered" if self.remembered.any() else None
         shade = {"color": look.palette[0], "alpha": 0.14, "lw": 0, "fill": True}
         edges = np.arange(len(self.values) + 1) + 0.5

@@ -1,6 +1,6 @@
-"""One look for all displays: fonts by size, colours by background, and what fits.
+"""The common style of the displays: fonts by size, colours by background, layout.
 
-Ticks, labels and legends are fitted into a figure once it is laid out.
+Ticks, labels and legends are adjusted after the figure has a layout.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from skrobustbo._names import missing, wrong
 from skrobustbo.displays._scales import Array, Scale, filled_range, locator
 from skrobustbo.displays._text import broken, longest_word
 
-# Okabe and Ito's colours, told apart by colour-blind readers too; those that keep
-# enough contrast with the background first.
+# Okabe and Ito's colours, which colour-blind readers can distinguish; those with enough
+# contrast to the background come first.
 _ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _ON_DARK = ("#56B4E9", "#E69F00", "#2FC7A0", "#E7A5C9", "#F0E442", "#FF7F3F")
-# On a transparent background: read on white and on black.
+# On a transparent background: readable on white and black.
 _ON_ANY = ("#2F8CD0", "#D55E00", "#009E73", "#CC79A7", "#C98A00", "#4A9CCB")
 _ROUNDS = 6
-#: Pixels that texts at 100 dots per inch are kept apart by.
+#: Minimum gap between texts, in pixels at 100 dots per inch.
 _GAP = 3.0
-#: Fewest and most characters on a line.
+#: Minimum and maximum characters per line.
 _LEAST, _MOST = 5, 26
-#: Smallest text, as a share of the size to begin with.
+#: Smallest text, relative to the initial size.
 _SMALL = 0.6
-#: A dollar sign that begins a formula, not one of a name.
+#: A dollar sign that starts a formula, not one in a name.
 _FORMULA = re.compile(r"(?<!\\)\$")
 #: Name of the band above the best value.
 GAIN = "what may be left to gain"
-#: Most entries of a legend, and which come last and may find no room in it.
+#: Maximum entries of a legend, and those that come last and may be left out.
 _ENTRIES = 4
 _LAST = (
     GAIN,
@@ -67,10 +67,10 @@ def pyplot() -> Any:
 
 @dataclass
 class Look:
-    """Sizes and colours for a drawing area of some width, on some background.
+    """Sizes and colours for a drawing area of a given width and background.
 
-    What is drawn with it, and is to be fitted into the figure, are its `parts`.
-    `through` says that the background is transparent.
+    `parts` collects everything to fit into the figure. `through` means that the
+    background is transparent.
     """
 
     width: float
@@ -93,13 +93,13 @@ class Look:
         return 0.45 * self.size
 
     def lines(self, n: float) -> float:
-        """Return the height of so many lines of text, in shares of the width."""
+        """Return the height of `n` lines of text, relative to the width."""
         return n * 1.7 * self.size / 72 / self.width
 
     def draw_values(
         self, ax: Any, x: Any, values: Array, floor: float, colour: str, **dots: Any
     ) -> None:
-        """Draw values as dots; at the bottom, mark those below it and failures."""
+        """Draw values as dots; mark lower values and failures at the bottom."""
         below, failed = values < floor, np.isnan(values)
         y = np.where(below, np.nan, values)
         ax.plot(x, y, "o", ms=self.dot, mew=0, color=colour, **dots)
@@ -113,7 +113,7 @@ class Look:
             ax.plot(x, np.full(len(x), 0.03), marker, ms=self.dot, **at, **more)
 
     def note(self, ax: Any, text: str, share: float = 1.0) -> None:
-        """Write a text into the middle of an axes."""
+        """Write a text in the middle of an axes."""
         middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
         ax.text(0.5, 0.5, text, color=self.ink, fontsize=share * self.size, **middle)
 
@@ -124,15 +124,15 @@ class Look:
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(which="both", labelsize=0.9 * self.size, length=0.3 * self.size)
         ax.set_axisbelow(True)
-        # Beside a label below there may be another.
+        # Next to a label below there may be another.
         self.parts.append(Label(ax.xaxis.label, ax, 1.05, ax.xaxis))
         self.parts.append(Label(ax.yaxis.label, ax, 1.2, ax.yaxis))
-        ax.grid(False)  # also what the user's style may have drawn
+        ax.grid(False)  # the user's style may have drawn it
         if grid:
             ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
 
     def explain(self, ax: Any) -> None:
-        """Put a legend above what was drawn in an axes."""
+        """Put a legend above the drawing in an axes."""
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
         text = {"fontsize": 0.9 * self.size, "borderaxespad": 0.2, "borderpad": 0.2}
         self.parts.append(Legend(ax, [ax], {**place, **text}))
@@ -143,19 +143,19 @@ class Look:
         self.parts.append(Label(title, figure, 0.96))
 
     def room(self, ax: Any) -> int:
-        """Return the lines of text that fit into the height of an axes."""
+        """Return how many lines of text fit into the height of an axes."""
         inches = ax.get_position().height * ax.figure.figure.get_figheight()
         return int(72 * inches / (1.15 * self.size))
 
     def value_colours(self, values: Any) -> Any:
-        """Return the map from values to colours; the far worse share the lowest one."""
+        """Return the colour map of values; values far below share the lowest colour."""
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize
 
         return ScalarMappable(Normalize(*filled_range(values), clip=True), self.colours)
 
     def colour_bar(self, colours: Any, label: str, ax: Any, cax: Any = None) -> None:
-        """Draw a colour bar beside `ax`, or lying in `cax`."""
+        """Draw a colour bar next to `ax`, or horizontally in `cax`."""
         if cax is None:
             place = {"ax": ax, "fraction": 0.08, "pad": 0.03, "aspect": 25}
         else:
@@ -169,7 +169,7 @@ class Look:
         self.parts.append(Label(axis.label, bar.ax, 1.2, axis))
 
     def settings(self) -> Any:
-        """Return a context in which texts are read on a transparent background."""
+        """Return a context that makes texts readable on a transparent background."""
         parts = "text.", "axes.label", "axes.edge", "xtick.", "ytick."
         ours = {f"{part}color": self.ink for part in parts if self.through}
         return pyplot().rc_context(ours)
@@ -181,18 +181,18 @@ class Look:
 
     @property
     def colours(self) -> Any:
-        """Colour map of values: good ones stand out most from the background."""
+        """Colour map of values; good ones contrast most with the background."""
         from matplotlib.colors import ListedColormap
 
         low, high = (0.2, 1.0) if self.dark else (0.85, 0.0)
-        if self.through:  # neither end may be lost
+        if self.through:  # both ends must stay visible
             low, high = 0.78, 0.3
         viridis = pyplot().get_cmap("viridis")
         return ListedColormap(viridis(np.linspace(low, high, 256)))
 
 
 def look_of(ax: Any) -> Look:
-    """Return the look of what is drawn on `ax`; None: on a new figure."""
+    """Return the look of drawings on `ax`, None for a new figure."""
     from matplotlib.colors import to_hex, to_rgb, to_rgba
 
     settings = pyplot().rcParams
@@ -202,7 +202,7 @@ def look_of(ax: Any) -> Look:
         given = np.ravel(np.asarray(ax, dtype=object))
         whole = given[0].figure.figure
         faces = [given[0].get_facecolor(), whole.get_facecolor()]
-        # What they take with their tick labels.
+        # Space that their tick labels need.
         boxes = [one.get_position() for one in given]
         share = max(box.x1 for box in boxes) - min(box.x0 for box in boxes)
         inches = whole.get_figwidth()
@@ -221,9 +221,9 @@ def panels(
 ) -> tuple[Any, NDArray[np.object_]]:
     """Return the figure and its axes, shape (n_rows, n_columns).
 
-    With one axes given, they take its place; with as many as needed, these are used.
-    `height` is that of a new figure, in shares of its width; `ratios` are those of the
-    grid's widths and heights.
+    A single given axes is replaced by them; as many as needed are used directly.
+    `height` is that of a new figure, relative to its width; `ratios` are the grid's
+    widths and heights.
     """
     if ax is None:
         plt = pyplot()
@@ -236,14 +236,14 @@ def panels(
     if len(given) == n_rows * n_columns:
         return figure, given.reshape(n_rows, n_columns)
     place = place_of(ax, f"{n_rows * n_columns} panels")
-    # A layout engine makes room for labels; without one it has to be left for them.
+    # A layout engine makes room for labels; without one, leave room here.
     free = {} if figure.get_layout_engine() else {"wspace": 0.5, "hspace": 0.6}
     grid = place.subgridspec(n_rows, n_columns, **ratios, **free)
     return figure, grid.subplots(squeeze=False)
 
 
 def place_of(ax: Any, use: str) -> Any:
-    """Return the place of the only axes given, which is hidden, in its grid."""
+    """Hide the only given axes and return its place in its grid."""
     given = np.ravel(np.asarray(ax, dtype=object))
     place = given[0].get_subplotspec() if len(given) == 1 else None
     if place is None:
@@ -253,29 +253,29 @@ def place_of(ax: Any, use: str) -> Any:
     return place
 
 
-# What is fitted into a figure ---------------------------------------------------------
+# Parts that are fitted into a figure -------------------------------------------------
 
 
 @dataclass
 class Ticks:
-    """The ticks of one axis, as many as there is room for.
+    """The ticks of one axis, as many as fit.
 
-    Categories that overlap are broken over lines, then turned upright, then smaller.
-    Only if nothing else helps are some of them left without a label.
+    Categories that overlap are broken into lines, then turned upright, then made
+    smaller. Labels are left out only if nothing else helps.
 
     Attributes
     ----------
     axis : matplotlib Axis
     scale : Scale or None
-        That of a parameter; None for values and counts, on the axis as it is.
+        Scale of a parameter; None for values and counts, with the axis as it is.
     most : int
-        Ticks to begin with; categories begin with all.
+        Initial number of ticks; categories start with all.
     wrap : int
-        Characters on a line of a category.
+        Characters per line of a category.
     whole : bool
         Whether values are whole numbers.
     text : dict
-        Properties of the labels. With a rotation, they are not turned.
+        Properties of the labels. If they set a rotation, labels are not turned.
     """
 
     axis: Any
@@ -316,7 +316,7 @@ class Ticks:
         self.axis.set_ticks([], minor=True)
 
     def loosen(self) -> bool:
-        """Break, turn, make smaller or leave out labels that overlap."""
+        """Break, turn, shrink or leave out labels that overlap."""
         changed = False
         while self.most > 1 and labels_overlap(self.axis):
             changed = True
@@ -325,7 +325,7 @@ class Ticks:
         return changed
 
     def _lessen(self) -> None:
-        """Take one step to smaller or fewer labels."""
+        """Take one step towards smaller or fewer labels."""
         labels = () if self.scale is None else self.scale.labels
         longest = 0 if self.scale is None else self.scale.longest
         least = max([_LEAST, *map(longest_word, labels)])
@@ -347,17 +347,17 @@ class Ticks:
 
 @dataclass
 class Label:
-    """A text broken over lines where it is longer than its axes or its figure.
+    """A text that is broken into lines if it is longer than its axes or figure.
 
     Attributes
     ----------
     text : matplotlib Text
     place : matplotlib axes or figure
-        What it is compared with.
+        The place that its length is compared with.
     share : float
-        How long it may be, in shares of the place.
+        Maximum length, relative to the place.
     axis : matplotlib Axis or None
-        The one that it names, whose unit is added to it.
+        The axis that it names, to add the axis's unit.
     """
 
     text: Any
@@ -371,22 +371,22 @@ class Label:
         self.upright = self.axis is not None and self.axis.axis_name == "y"
 
     def loosen(self) -> bool:
-        """Break the text, and make it smaller, until it is as long as its place."""
+        """Break the text and shrink it until it fits."""
         unit = ""
         if self.axis is not None:
-            # Above the axis the unit would run into the legend.
+            # Above the axis, the unit would run into the legend.
             self.axis.get_offset_text().set_visible(False)
             offset = self.axis.get_major_formatter().get_offset()
             unit = f"({offset})" if offset else ""
         is_new, self.unit = unit != self.unit, unit
-        # Axes without a label share the ticks of one that has it.
+        # Axes without a label share the ticks of one with a label.
         if not self.whole or not (is_new or self._too_long()):
             return False
         before = self.text.get_text()
         is_formula = _FORMULA.search(self.whole)
         word = len(self.whole) if is_formula else longest_word(self.whole)
         for most in range(len(self.whole) + 1, _LEAST, -1):
-            # Words are divided only where smaller letters do not help, formulas never.
+            # Words are divided only if smaller letters do not help, formulas never.
             share = max(_SMALL, min(1.0, most / word))
             divides = share == _SMALL and not is_formula
             lines = broken(self.whole, most if divides else max(most, word))
@@ -408,13 +408,13 @@ class Label:
 
 @dataclass
 class Legend:
-    """A legend in as many columns as its axes or its figure have room for.
+    """A legend in as many columns as fit its axes or figure.
 
     Attributes
     ----------
     owner : matplotlib axes or figure
     axes : iterable of matplotlib axes
-        Those that it explains.
+        The axes that it explains.
     text : dict
         Place and size.
     """
@@ -425,9 +425,10 @@ class Legend:
     legend: Any = None
 
     def loosen(self) -> bool:
-        """Draw it: in fewer columns, then in shorter lines, until its owner has room.
+        """Draw the legend, in fewer columns and then shorter lines until it fits.
 
-        That is once the axes are laid out: one too wide would leave no room for them.
+        This is done after the layout: a legend that is too wide would leave no room for
+        the axes.
         """
         entries = {} if self.legend else _entries(self.axes)
         n_columns, wrap = len(entries), max(map(len, entries), default=0)
@@ -450,13 +451,13 @@ class Legend:
             self.legend.remove()
             if n_columns > 1:
                 n_columns -= 1
-            else:  # in large steps where a text is long
+            else:  # in large steps for a long text
                 wrap = max(_LEAST, min(wrap - 1, int(wrap * right / end)))
         return bool(entries)
 
 
 def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
-    """Return the labels of what was drawn, with a handle of each kind that has one."""
+    """Return the labels of a drawing, with a handle of each kind that has one."""
     found: dict[str, dict[type, Any]] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -468,7 +469,7 @@ def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def labels_overlap(axis: Any) -> bool:
-    """Return whether tick labels of an axis touch each other."""
+    """Return whether tick labels of an axis touch."""
     labels = [
         label
         for label in axis.get_ticklabels()
@@ -483,7 +484,7 @@ def labels_overlap(axis: Any) -> bool:
 
 
 def settle(figure: Any, parts: Sequence[Any]) -> None:
-    """Lay the figure out until no part asks for more room."""
+    """Repeat the layout until no part needs more room."""
     labels = [part for part in parts if isinstance(part, Label)]
     others = [part for part in parts if not isinstance(part, Label)]
     for _ in range(_ROUNDS):

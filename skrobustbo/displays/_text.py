@@ -1,4 +1,4 @@
-"""Names and categories as texts: short where that is enough, broken over lines."""
+"""Names and categories as texts: as short as possible, broken into lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from skrobustbo import _names
 from skrobustbo._names import shown
 
-#: Texts of estimators longer than this are replaced by their class and a number.
+#: Longer texts of estimators are replaced by their class and a number.
 _LONG = 60
 #: Where a line may end: after a separator, and before a capital letter.
 _ENDS = re.compile(r"(?<=[_\s,(=/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
@@ -22,10 +22,10 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def short_values(values: Sequence[Any]) -> list[str]:
-    """Return texts of categories, all different, on one line each.
+    """Return texts of categories, all different, each on one line.
 
-    Of estimators, the class is enough where no two are of the same; those whose
-    settings would fill more than a few lines are numbered.
+    For estimators, the class is enough if no two are equal; those with long settings
+    are numbered.
     """
     kinds = [type(v).__name__ if is_estimator(v) else full_text(v) for v in values]
     if len(set(kinds)) < len(kinds):
@@ -40,12 +40,12 @@ def short_values(values: Sequence[Any]) -> list[str]:
 
 
 def is_estimator(value: Any) -> bool:
-    """Return whether a value is an estimator, not a class of them."""
+    """Return whether a value is an estimator, not an estimator class."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def full_text(value: Any) -> str:
-    """Return a value as text on one line, nothing left out."""
+    """Return a value as text on one line, complete."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else shown(value)
@@ -53,12 +53,12 @@ def full_text(value: Any) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return the text such that no dollar sign starts a formula."""
+    """Return the text with dollar signs that do not start a formula."""
     return text.replace("$", r"\$")
 
 
 def unlike(texts: Sequence[str]) -> list[str]:
-    """Return the texts, equal ones numbered."""
+    """Return the texts, with equal ones numbered."""
     return [
         f"{text} #{texts[:i].count(text) + 1}" if texts.count(text) > 1 else text
         for i, text in enumerate(texts)
@@ -66,10 +66,10 @@ def unlike(texts: Sequence[str]) -> list[str]:
 
 
 def broken(text: str, most: int) -> str:
-    """Return the text broken over lines of about `most` characters, nothing left out.
+    """Return the complete text, broken into lines of about `most` characters.
 
-    Lines end between words: after a separator, or before a capital letter. Only a word
-    that is longer than a line is divided. Lines are of nearly equal length.
+    Lines end between words: after a separator, or before a capital letter. Only words
+    longer than a line are divided. Lines have nearly equal length.
     """
     if len(text) <= most:
         return text
@@ -81,12 +81,12 @@ def broken(text: str, most: int) -> str:
 
 
 def longest_word(text: str) -> int:
-    """Return the characters of the longest part that lines are not broken within."""
+    """Return the length of the longest part that is not broken."""
     return max(len(word.rstrip()) for word in _ENDS.split(text))
 
 
 def _lines(text: str, most: int) -> list[str]:
-    """Return the lines of a text, each filled as far as it goes."""
+    """Return the lines of a text, each filled as far as possible."""
     lines = [""]
     for word in _ENDS.split(text):
         if len(lines[-1]) + len(word.rstrip()) > most:

@@ -228,8 +228,7 @@ class BatchPool:
     def _one_at_a_time(
         self, fold: Fold, left: dict[FoldId, Fold]
     ) -> Iterator[tuple[FoldId, RawResult]]:
-        """Fit a suspected fold; if it kills workers, drop its candidate from the rest.
-        """
+        """Fit a suspect; if it kills workers, drop its candidate from the rest."""
         if fold.key not in left or not self._stops.admits(fold.candidate):
             return
         result = self._alone(left.pop(fold.key))
@@ -250,7 +249,7 @@ class BatchPool:
             yield self._job.call(fold)
 
     def _alone(self, fold: Fold) -> RawResult | None:
-        """Fit a suspect; if it kills workers, drop its candidate from the rest."""
+        """Fit one fold while no other is running; None if it kills its workers."""
         for _ in range(LIVES):
             self._wake()
             if found := self._survived([self._job.call(fold)]):

@@ -116,7 +116,7 @@ class Branch:
             return self.maximizer(n_asked, repeats=self.policy.repeats).random()
 
     def trial(self, x: Array, kind: str, **others: Any) -> Trial:
-        """Return a trial of this branch, labelled by its kind unless told otherwise."""
+        """Return a trial of this branch; its label is its kind by default."""
         others = {"params": self.space.decode(x), "label": kind, **others}
         return Trial(x=x, branch=self.index, kind=kind, **others)
 
@@ -174,7 +174,7 @@ class Branch:
         return np.array([trial.x for trial in every]).reshape(-1, self.space.n_columns)
 
     def _units(self, shaped: bool) -> tuple[Array, float, float, bool]:
-        """Return the values of the branch, their shift and scale, and if it is known.
+        """Return the values of the branch, their shift and scale, and if that is known.
 
         If all values are equal, the scale is that of all branches. If all failed, the
         shift is too, and each failure counts as the worst value of all branches. A

@@ -1,4 +1,4 @@
-"""Search spaces: parameters, their values, and the unit cube they are encoded in."""
+"""Search spaces: parameters, their values, and their encoding in the unit cube."""
 
 from skrobustbo.space._cube import Constraint
 from skrobustbo.space._dimensions import Categorical, Integer, Real

@@ -1,4 +1,4 @@
-"""Feasible perturbations of a point: what adversarial robustness is measured over."""
+"""Feasible perturbations of a point, for adversarial robustness."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from skrobustbo.space._cube import Cube
 from skrobustbo.space._dimensions import Categorical, Dimension, Rows
 from skrobustbo.space._values import is_number
 
-#: Pools, and other finite spaces up to this size, have their neighbours looked up, none
-#: left out.
+#: In pools, and other finite spaces up to this size, all neighbours are looked up.
 _LISTED = 4096
-#: Points whose neighbours are looked up at once: there may be thousands of each.
+#: Number of points whose neighbours are looked up at once: each may have thousands.
 _BLOCK = 256
-#: Neighbours kept of each point of such a space, evenly spread over their distances.
+#: Maximum neighbours per point in such a space, spread evenly over their distances.
 _MOST = 64
-#: Ordered values up to this many have a table.
+#: Up to this many ordered values have a table.
 _TABLE = 2**16
-#: Points of a continuous range at which its values are taken.
+#: Number of points of a continuous range at which its values are taken.
 _KNOTS = 4097
-#: Space-filling offsets beside the centre, the ends of the axes and the corners.
+#: Space-filling offsets, besides the centre, the ends of the axes and the corners.
 _INNER = 8
 _TOLERANCE = 1e-9
-#: Makes any two different places in a column that is not perturbed far apart.
+#: Makes different values of an unperturbed column far apart.
 _FAR = 1e15
 
 Perturb = Callable[[Rows], Rows]
@@ -38,7 +37,7 @@ Perturb = Callable[[Rows], Rows]
 
 @dataclass(frozen=True)
 class _Axis:
-    """One perturbed column: its dimension and the radius in its units."""
+    """A perturbed column: its dimension and the radius in its units."""
 
     column: int
     dimension: Dimension
@@ -62,14 +61,14 @@ class _Axis:
         return places, np.array(self.dimension.decode(places[:, None]), dtype=float)
 
     def coordinates(self, u: Rows) -> Rows:
-        """Return places in units of the radius."""
+        """Return positions in units of the radius."""
         if not self.user:
             return u / self.radius
         values: Rows = np.interp(u, *self._knots)
         return values / self.radius
 
     def moved(self, u: Rows, offsets: Rows) -> Rows:
-        """Return places (m,) moved by each of the offsets (k,), shape (m, k)."""
+        """Return positions (m,) moved by each of the offsets (k,), shape (m, k)."""
         targets = u[:, None] + self.radius * offsets
         if self.user:
             places, values = self._knots
@@ -102,7 +101,7 @@ def ball(
 
 
 def _axes(space: Cube, eps: float | Mapping[str, float], user: bool) -> list[_Axis]:
-    """Return the columns to perturb: unordered choices have no direction to go."""
+    """Return the columns to perturb; unordered choices have no direction."""
     if isinstance(eps, Mapping):
         radii = {name: float(radius) for name, radius in eps.items()}
         for name in radii:
@@ -143,7 +142,7 @@ def _offsets(p: int, metric: str) -> Rows:
     else:  # too many corners: points of the surface
         corners = inner / np.abs(inner).max(axis=1, keepdims=True)
     rest = np.concatenate([corners, inner])
-    if metric == "l2":  # the cube is drawn in along its rays
+    if metric == "l2":  # contracts the cube along its rays
         size = np.linalg.norm(rest, axis=1, keepdims=True)
         rest = rest * np.abs(rest).max(axis=1, keepdims=True) / size
     return np.concatenate([centre, ends, rest])
@@ -151,7 +150,7 @@ def _offsets(p: int, metric: str) -> Rows:
 
 @dataclass(frozen=True)
 class _Offsets:
-    """Fixed offsets, drawn inward to feasible values."""
+    """Fixed offsets, contracted to feasible values."""
 
     space: Cube
     axes: list[_Axis]
@@ -169,7 +168,7 @@ class _Offsets:
         return moved
 
     def _allowed(self, X: Rows, moved: Rows) -> Rows:
-        """Draw perturbations that a constraint forbids in, at last to the centre."""
+        """Contract perturbations that a constraint forbids, at last to the centre."""
         shape = moved.shape
         centres = np.repeat(X[:, None], shape[1], axis=1).reshape(-1, shape[2])
         points = moved.reshape(-1, shape[2])
@@ -182,7 +181,7 @@ class _Offsets:
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """The points of a finite space within reach of each other."""
+    """The neighbours of points in a finite space."""
 
     space: Cube
     axes: list[_Axis]
@@ -219,7 +218,7 @@ class _Neighbours:
         ]
 
     def _spread(self, z: Rows, near: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return at most so many of the points, from the nearest to the farthest."""
+        """Return a limited number of the points, from the nearest to the farthest."""
         if len(near) <= _MOST:
             return near
         size = np.linalg.norm(self._tree.data[near] - z, ord=self.norm, axis=1)

@@ -1,4 +1,4 @@
-"""The unit cube that the values of several parameters are encoded in."""
+"""The unit cube in which the values of several parameters are encoded."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from skrobustbo.space._dimensions import Dimension, Real, Rows, on_grid
 Params = dict[str, Any]
 Mask = NDArray[np.bool_]
 
-#: Answers kept; beyond, the predicate is asked again.
+#: Number of cached answers; beyond, the predicate is called again.
 _KEPT = 2**18
 
 
 class Constraint:
-    """A predicate on params dicts, its answers checked.
+    """A predicate on params dicts with checked answers.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Constraint:
         self.predicate = predicate
 
     def __call__(self, params: Mapping[str, Any]) -> bool:
-        """Return whether a params dict is feasible; ValueError if none can tell."""
+        """Return whether a params dict is feasible; ValueError for invalid answers."""
         try:
             answer = self.predicate(dict(params))
         except Exception as error:
@@ -61,12 +61,12 @@ class Constraint:
 
 
 class Answers:
-    """The answers of predicates to encoded points, remembered.
+    """The cached answers of predicates for encoded points.
 
     Parameters
     ----------
     predicates : sequence of callable
-        All of them must return True for a feasible params dict.
+        A params dict is feasible if all of them return True.
     space : Cube
         Decodes the points.
     """
@@ -74,13 +74,13 @@ class Answers:
     def __init__(
         self, predicates: Sequence[Callable[[Params], bool]], space: Cube
     ) -> None:
-        # The space and not its method: skops reads no method of a base class.
+        # The space, not its method: skops cannot read methods of a base class.
         self.predicates, self._space = tuple(predicates), space
         self._known: dict[bytes, bool] = {}
 
     def __call__(self, X: Rows) -> Mask:
         """Return which of the points, shape (n, n_columns), are feasible."""
-        # Of a point of many columns a digest is kept.
+        # A point with many columns is stored as a digest.
         keys = [blake2b(x.tobytes(), digest_size=16).digest() for x in X]
         new = {key: i for i, key in enumerate(keys) if key not in self._known}
         rows = list(new.values())
@@ -97,23 +97,23 @@ class Answers:
 
 Predicate = Callable[[Params], bool]
 
-#: Finite spaces up to this size are counted point by point under constraints.
+#: With constraints, finite spaces up to this size are counted point by point.
 COUNTED = 2**16
 _BLOCK = 2**13
 
 
 class Cube:
-    """The points of a `Space` as rows of encoded columns, and which are feasible.
+    """The points of a `Space` as rows of encoded columns, and their feasibility.
 
     Parameters
     ----------
     dimensions : dict of str to dimension
-        The parameters, whose columns follow each other in this order.
+        The parameters; their columns follow each other in this order.
     """
 
-    #: Whether the points are a list of given ones.
+    #: Whether the points are a given list.
     is_pool = False
-    #: Which points are feasible; None where all are.
+    #: Feasibility of points; None if all are feasible.
     _answers: Answers | None = None
 
     def __init__(self, dimensions: dict[str, Dimension]) -> None:
@@ -124,14 +124,14 @@ class Cube:
             name: np.arange(start, start + width)
             for name, start, width in zip(dimensions, ends, widths, strict=False)
         }
-        # A space of constants still has a point: it lies at 0 of one idle column.
+        # A space of constants still has a point, at 0 of one idle column.
         self.n_columns = max(1, ends[-1])
 
     @property
     def size(self) -> float:
-        """Number of feasible points; under constraints, beyond 65,536, a bound on it.
+        """Number of feasible points; an upper bound for many points under constraints.
 
-        Counting them would ask the constraint for each.
+        Beyond 65,536 points, counting would call the constraint too often.
         """
         size = self._size
         return len(self._feasible) if self.constrained and size <= COUNTED else size
@@ -188,7 +188,7 @@ class Cube:
         return row
 
     def own(self, params: Mapping[str, Any]) -> Params:
-        """Return a params dict of the space with each value as its parameter has it.
+        """Return a params dict of the space, with each value in its parameter's type.
 
         Whole floats of an `Integer` become integers, integers of a `Real` floats, and a
         value that equals a choice becomes that choice.
@@ -218,7 +218,7 @@ class Cube:
 
     @cached_property
     def _reals(self) -> tuple[list[int], list[int], Rows]:
-        """Columns, uniform numbers and steps of the ranges, all served at once."""
+        """Columns, uniform numbers and steps of the ranges, to handle them at once."""
         found = {
             i: (int(self._columns[name][0]), dimension.steps)
             for i, (name, dimension) in enumerate(self.dimensions.items())
@@ -236,11 +236,11 @@ class Cube:
             if not isinstance(dimension, Real)
         ]
 
-    # Drawing and enumerating ---------------------------------------------------------
+    # Drawing and enumerating ----------------------------------------------------------
 
     @property
     def n_uniform(self) -> int:
-        """Uniform numbers that one random point takes."""
+        """Number of uniform numbers that a random point needs."""
         return len(self.dimensions)
 
     def from_uniform(self, U: Rows) -> Rows:
@@ -267,14 +267,14 @@ class Cube:
 
     @cached_property
     def _feasible(self) -> NDArray[np.intp]:
-        """The numbers of the points that satisfy the constraints."""
+        """Numbers of the points that satisfy the constraints."""
         every = np.arange(int(self._size))
         blocks = [every[i : i + _BLOCK] for i in range(0, len(every), _BLOCK)]
         return np.concatenate([block[self.allows(self.at(block))] for block in blocks])
 
     def at(self, indices: NDArray[np.intp]) -> Rows:
-        """Return points of a finite space by their numbers, shape (n, n_columns)."""
-        # Constants have no column, and NumPy allows no grid of very many axes.
+        """Return points of a finite space by number, shape (n, n_columns)."""
+        # Constants have no column, and NumPy limits the number of a grid's axes.
         varying = [d for d in self.dimensions.values() if d.size > 1]
         tables = [d.table() for d in varying] or [np.zeros((1, 1))]
         grid = np.unravel_index(indices, [len(table) for table in tables])
@@ -284,7 +284,7 @@ class Cube:
     # Constraints ---------------------------------------------------------------------
 
     def within(self, *predicates: Predicate) -> Self:
-        """Return the same space with only those points feasible for which all hold.
+        """Return the same space, restricted to points that satisfy all predicates.
 
         Parameters
         ----------
@@ -299,7 +299,7 @@ class Cube:
 
     @property
     def constrained(self) -> bool:
-        """Whether points have to be asked for being feasible."""
+        """Whether feasibility must be checked by predicates."""
         return self._answers is not None
 
     def allows(self, X: Rows) -> Mask:
@@ -308,7 +308,7 @@ class Cube:
             return np.ones(len(X), dtype=bool)
         return self._answers(X)
 
-    # What the acquisition maximiser and the policies need ----------------------------
+    # For the acquisition maximiser and the policies -----------------------------------
 
     @property
     def climbed(self) -> NDArray[np.intp]:
@@ -318,7 +318,7 @@ class Cube:
 
     @cached_property
     def nominal(self) -> NDArray[np.intp]:
-        """Columns that hold codes of many choices, which are equal or not."""
+        """Columns of integer codes for many unordered choices."""
         found = [self._columns[k] for k, v in self.dimensions.items() if v.nominal]
         return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
@@ -339,7 +339,7 @@ class Cube:
 
 
 def checked_params(params: Any) -> Mapping[str, Any]:
-    """Return a params dict as it is; ValueError for anything else."""
+    """Return a params dict unchanged; ValueError for anything else."""
     if not isinstance(params, Mapping):
         raise ValueError(
             f"Expected a dict of parameters, got {shown(params)}; write one, such as "
@@ -349,7 +349,7 @@ def checked_params(params: Any) -> Mapping[str, Any]:
 
 
 def checked_name(name: Any) -> str:
-    """Return the name of a parameter as it is; ValueError unless it is a string."""
+    """Return the name of a parameter unchanged; ValueError unless a string."""
     if not isinstance(name, str):
         raise ValueError(
             f"Expected parameter names to be strings, got {name!r}; write it in quotes."

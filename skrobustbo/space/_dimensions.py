@@ -1,9 +1,9 @@
-"""One parameter's values and their place in the unit cube.
+"""The values of one parameter and their encoding in the unit cube.
 
-Every dimension maps a value to one row of encoded columns and back, and the map is
-exact on feasible points: ``decode(encode(value)) == value`` for each value that a
-decode can give. Rounding makes that impossible for arbitrary floats, so a continuous
-range is a fine grid (2**32 steps where double precision allows).
+Every dimension maps a value to one row of encoded columns and back. The map is exact on
+feasible points: ``decode(encode(value)) == value`` for each value that a decode can
+return. Rounding makes that impossible for arbitrary floats, so a continuous range is a
+fine grid (2**32 steps if double precision allows).
 """
 
 from __future__ import annotations
@@ -35,31 +35,32 @@ from skrobustbo.space._values import (
 
 Rows = NDArray[np.float64]
 
-#: Grid steps of a continuous range: 2 ** -32 of it is far below what a search resolves.
+#: Grid steps of a continuous range: a step of 2 ** -32 is far below what a search
+#: resolves.
 _MAX_BITS = 32
-#: Ordered values up to this many are swept one by one, more are climbed by gradient.
+#: Up to this many ordered values are swept one by one; more are climbed by gradient.
 MAX_SWEEP = 64
-#: Least distance between distinct values of one parameter.
+#: Minimum distance between distinct values of one parameter.
 MIN_GAP = 2.0**-40
 _MAX_INTEGER = 2**40
 
 
 class Dimension(ABC):
-    """What a `Space` asks of each parameter (base class, not for direct use)."""
+    """Base class of the dimensions of a `Space`, not for direct use."""
 
     @property
     def n_columns(self) -> int:
-        """Columns that the parameter takes in the encoded cube."""
+        """Number of columns of the parameter in the encoded cube."""
         return 1
 
     @property
     def climbable(self) -> bool:
-        """Whether the one column may be climbed by gradient and snapped afterwards."""
+        """Whether the single column may be climbed by gradient and then snapped."""
         return False
 
     @property
     def nominal(self) -> bool:
-        """Whether the one column holds codes, which are equal or not."""
+        """Whether the single column holds codes without an order."""
         return False
 
     @property
@@ -69,10 +70,11 @@ class Dimension(ABC):
 
     @abstractmethod
     def encode(self, value: Any) -> Rows:
-        """Return the encoded row of a value, shape (n_columns,); ValueError if none."""
+        """Return the encoded row of a value, shape (n_columns,); ValueError for others.
+        """
 
     def contains(self, value: Any) -> bool:
-        """Return whether a value is one of the parameter's."""
+        """Return whether a value is valid for the parameter."""
         try:
             self.encode(value)
         except ValueError:
@@ -80,11 +82,11 @@ class Dimension(ABC):
         return True
 
     def own(self, value: Any) -> Any:
-        """Return a value as the parameter has it, type included; ValueError if none."""
+        """Return a value in the parameter's type; ValueError if invalid."""
         return self.decode(self.encode(value)[None, :])[0]
 
     def has(self, value: Any) -> bool:
-        """Return whether a value is one of the parameter's, of the same type."""
+        """Return whether a value is valid, including its type."""
         return self.contains(value) and same(self.own(value), value)
 
     @abstractmethod
@@ -118,7 +120,7 @@ class Dimension(ABC):
 
 @dataclass(frozen=True, repr=False)
 class _Range:
-    """What `Real` and `Integer` are told, and write; `hard` only where it is set."""
+    """Common parts of `Real` and `Integer`; `hard` is written only if set."""
 
     low: float
     high: float
@@ -149,7 +151,7 @@ class _Range:
             object.__setattr__(self, name, value)
 
     def _bound(self, name: str, value: Any) -> float:
-        """Return an end of the range as it is kept; ValueError for anything else."""
+        """Return an end of the range in its stored type; ValueError if invalid."""
         if not is_finite(value):
             raise wrong(name, type(self).__name__, "a finite number", value)
         return float(value)
@@ -160,14 +162,13 @@ class _Range:
         return f"{type(self).__name__}({ends}{hard})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the range in JSON types."""
         found = {name: getattr(self, name) for name in ("low", "high", "log")}
         hard = {"hard": self.hard} if self.hard else {}
         return {"type": type(self).__name__, **found, **hard}
 
 
 def on_grid(u: ArrayLike, steps: float | Rows) -> Rows:
-    """Return the multiples of one over `steps` in [0, 1] that are nearest to `u`."""
+    """Return `u` rounded to multiples of one over `steps` in [0, 1]."""
     inside: Rows = np.minimum(np.maximum(u, 0.0), 1.0)
     return np.rint(inside * steps) / steps + 0.0
 
@@ -190,7 +191,7 @@ class Continuous(Dimension):
 
     def own(self, value: Any) -> float:
         self.encode(value)
-        return float(plain(value))  # to the last digit, also off the grid
+        return float(plain(value))  # exact, even off the grid
 
     def snap(self, rows: Rows) -> Rows:
         return on_grid(rows, self.steps)
@@ -215,7 +216,7 @@ class Listed(Dimension):
         """Return the positions of the values nearest to `rows`."""
 
     def _nearest(self, rows: Rows) -> NDArray[np.intp]:
-        """Return the positions where the table is in ascending order."""
+        """Return the nearest positions if the table is in ascending order."""
         if self.n_columns == 0:
             return np.zeros(len(rows), dtype=np.intp)
         edges = (self._table[1:, 0] + self._table[:-1, 0]) / 2
@@ -229,7 +230,7 @@ class Listed(Dimension):
 
 
 def checked_number(value: Any, low: float, high: float) -> float | int:
-    """Return a value as a plain number; ValueError unless it is in the range."""
+    """Return a value as a plain number; ValueError unless in the range."""
     value = plain(value)
     if not is_number(value) or not low <= value <= high:
         raise ValueError(f"expected a number in [{low}, {high}]")
@@ -245,17 +246,17 @@ class Real(_Range, Continuous):
     low, high : float
         Ends of the range, both included, in the parameter's own units.
     log : bool, default=False
-        Whether distances are measured on a log scale (`low` must then be positive).
+        Whether to measure distances on a log scale (`low` must then be positive).
     hard : bool or {"low", "high"}, default=False
-        Which end is a natural limit of the parameter, beyond which no value makes
-        sense: True for both. It changes no search. The report does not advise to widen
-        the range there.
+        Which end is a natural limit of the parameter, beyond which values make no
+        sense; True for both. It does not change a search. The report does not advise
+        widening the range there.
 
     Raises
     ------
     ValueError
         If the bounds are not finite, not in order, not positive on a log scale, or too
-        close for double precision to tell values between them apart.
+        close for double precision to distinguish values between them.
 
     Examples
     --------
@@ -280,26 +281,26 @@ class Real(_Range, Continuous):
 
     @cached_property
     def _bits(self) -> int:
-        """Bits of the grid: its step must dwarf the rounding error of a value."""
+        """Bits of the grid: a step must far exceed the rounding error of a value."""
         low, high = self._ends
         scale = max(abs(low), abs(high))
         error = math.ulp(scale)
         if self.log:
             error = max(error, sys.float_info.epsilon, math.ulp(self.low) / self.low)
-        # Both are divided by the scale, as the range itself may exceed all floats.
+        # Both are divided by the scale, because the range may exceed all floats.
         ratio = (high / scale - low / scale) / (error / scale)
         return min(_MAX_BITS, int(math.log2(ratio)) - 4) if ratio > 0 else 0
 
     @property
     def steps(self) -> float:
-        # Not cached: a search must leave its parameters as they are, to the last bit.
+        # Not cached: a search must not change its parameters.
         return 2.0**self._bits
 
     def encode(self, value: Any) -> Rows:
         value = checked_number(value, self.low, self.high)
         low, high = self._ends
         t = math.log(value) if self.log else value
-        # Halves keep the difference finite when the range spans all floats.
+        # Halves keep the difference finite if the range spans all floats.
         return on_grid([(t / 2 - low / 2) / (high / 2 - low / 2)], self.steps)
 
     def decode(self, rows: Rows) -> list[float]:
@@ -307,7 +308,7 @@ class Real(_Range, Continuous):
         low, high = self._ends
         t = low * (1 - u) + high * u
         values = np.clip(np.exp(t) if self.log else t, self.low, self.high)
-        # exp(log(low)) may miss the bound that the user wrote by one rounding.
+        # exp(log(low)) may differ from the user's bound by rounding.
         values = np.where(u == 0, self.low, np.where(u == 1, self.high, values))
         return values.tolist()
 
@@ -321,11 +322,11 @@ class Integer(_Range, Dimension):
     low, high : int
         Ends of the range, **both included**.
     log : bool, default=False
-        Whether distances are measured on a log scale (`low` must then be positive).
+        Whether to measure distances on a log scale (`low` must then be positive).
     hard : bool or {"low", "high"}, default=False
-        Which end is a natural limit of the parameter, beyond which no value makes
-        sense: True for both. It changes no search. The report does not advise to widen
-        the range there.
+        Which end is a natural limit of the parameter, beyond which values make no
+        sense; True for both. It does not change a search. The report does not advise
+        widening the range there.
 
     Raises
     ------
@@ -355,12 +356,11 @@ class Integer(_Range, Dimension):
 
     @property
     def climbable(self) -> bool:
-        """Whether there are too many values to sweep one by one."""
         return self.size > MAX_SWEEP
 
     @cached_property
     def _logs(self) -> tuple[float, float]:
-        # By NumPy's logarithm, which may differ in the last digit from Python's.
+        # NumPy's logarithm, whose last digit may differ from Python's.
         low, high = np.log([float(self.low), float(self.high)])
         return float(low), float(high)
 
@@ -398,7 +398,8 @@ class Integer(_Range, Dimension):
         return self._unit(self._values(np.clip(rows, 0.0, 1.0)))
 
     def from_uniform(self, u: Rows) -> Rows:
-        # Half a step beyond each end, so that the ends are drawn as often as the rest.
+        # Half a step beyond each end, so that the ends are drawn as often as the
+        # others.
         low, high = self.low - 0.5, self.high + 0.5
         if self.log:
             t = np.exp(math.log(low) * (1 - u) + math.log(high) * u)
@@ -413,29 +414,29 @@ class Integer(_Range, Dimension):
 # Choices ------------------------------------------------------------------------------
 
 
-#: Unordered choices up to this many have a column each, more a code in a single one.
+#: Up to this many unordered choices have a column each; more share a column of codes.
 MAX_ONE_HOT = 100
-#: Choices named by a message.
+#: Maximum number of choices in a message.
 _SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Categorical(Listed):
-    """A choice among given values; only these are ever tried.
+    """A choice among given values; only these are tried.
 
     Parameters
     ----------
     choices : sequence
-        The values, at least one, all different. Any object may be a value. The type
-        counts: 1, 1.0 and True are three choices.
+        The values, at least one, all different. A value may be any object. Types
+        matter: 1, 1.0 and True are three choices.
     ordered : bool, default=False
-        Whether the order of `choices` carries meaning. Ordered choices lie on one
-        axis, evenly spaced; unordered ones are all equally far apart (distance 1).
+        Whether the order of `choices` has a meaning. Ordered choices lie on one axis,
+        evenly spaced; unordered ones all have the same distance (1).
 
     Raises
     ------
     ValueError
-        If `choices` is empty, not a sequence, or names a value twice.
+        If `choices` is empty, not a sequence, or contains a value twice.
 
     Examples
     --------
@@ -515,18 +516,18 @@ class Categorical(Listed):
         return {id(choice): i for i, choice in enumerate(self.choices)}
 
     def __getstate__(self) -> dict[str, Any]:
-        # Hashes of texts are others in the next process, and so are identities.
+        # Hashes of texts and identities change in the next process.
         kept = vars(self).items()
         return {k: v for k, v in kept if k not in ("_lookup", "_places")}
 
     def index(self, value: Any) -> int:
         """Return the position of a value among the choices; ValueError if absent.
 
-        A choice of the value's own type comes first. Without one, a number stands for
-        an equal one of another type, if there is only one.
+        A choice of the same type comes first. Otherwise, a number stands for an equal
+        choice of another type, if there is only one.
         """
         place = self._places.get(id(value))
-        if place is not None:  # an object may have been changed since
+        if place is not None:  # an object may have changed since
             return place
         equal = self._lookup.get(key_of(value), [])
         for i in equal:

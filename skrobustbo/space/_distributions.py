@@ -1,8 +1,8 @@
 """Distributions as dimensions: cdf encodes, ppf decodes.
 
-The dimensions are of frozen scipy distributions. Others are put into that form: objects
-of newer scipy by other names of the same functions, and what can only be drawn from as
-the distribution of what it draws.
+The dimensions wrap frozen scipy distributions. Others are converted: objects of newer
+scipy have other names for the same functions, and a law that can only be sampled
+becomes the distribution of its samples.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from skrobustbo.space._values import (
 #: An unbounded law is searched between these quantiles.
 _TAIL = 0.001
 _MAX_SUPPORT = 100_000
-#: What can only be drawn from is drawn from so many times.
+#: Number of samples of a law that can only be sampled.
 _DRAWS = 2048
-#: Up to so many different values drawn are all there are.
+#: Up to this many different samples count as all possible values.
 _MOST_VALUES = 100
-#: Of a law that draws more, each interval between so many quantiles is uniform.
+#: With more, each interval between this many quantiles is uniform.
 _QUANTILES = 129
-#: Longer lists are shown by a digest.
+#: Longer lists are shown as a digest.
 _FEW = 10
 
 
@@ -60,19 +60,19 @@ def is_frozen(value: Any) -> bool:
 
 
 def is_law(value: Any) -> bool:
-    """Return whether a value is a distribution in another form, or a class of some."""
+    """Return whether a value is a distribution in another form, or a class of them."""
     if is_frozen(value) or is_listing(value):
         return False
     return any(callable(getattr(value, name, None)) for name in ("rvs", "ppf", "icdf"))
 
 
 def as_frozen(law: Any) -> Any:
-    """Return a distribution in another form as a frozen one.
+    """Return a distribution of another form as a frozen one.
 
-    One of a few values that are not all numbers becomes the list of them.
+    A law with few values that are not all numbers becomes a list of them.
     """
     generic = isinstance(law, scipy.stats.rv_continuous | scipy.stats.rv_discrete)
-    # Those of scipy by name have a location and a scale to be given at least.
+    # scipy's named distributions can be given at least a location and a scale.
     whole = generic and not law.numargs
     whole = whole and getattr(scipy.stats, str(law.name), None) is not law
     if isinstance(law, type) or (generic and not whole):
@@ -90,7 +90,7 @@ def as_frozen(law: Any) -> Any:
 
 
 def _renamed(law: Any) -> Any:
-    # Copies and pickles of scipy 1.17's Normal are standard normal, whatever the mean.
+    # Copies and pickles of scipy 1.17's Normal are standard normal, for any mean.
     if type(law).__name__ in ("Normal", "StandardNormal"):
         return scipy.stats.norm(*vars(law).get("_original_parameters", {}).values())
     text = " ".join(str(law).split())
@@ -103,7 +103,7 @@ def _renamed(law: Any) -> Any:
 
 
 class _Renamed:
-    """A distribution object of newer scipy under the names of a frozen one."""
+    """A distribution object of newer scipy with the names of a frozen one."""
 
     args: tuple[Any, ...] = ()
     kwds: ClassVar[dict[str, Any]] = {}
@@ -114,7 +114,7 @@ class _Renamed:
 
 
 def _drawn(law: Any) -> list[Any]:
-    """Return what a law draws, always the same, or its quantiles if it has them."""
+    """Return fixed samples of a law, or its quantiles if it has them."""
 
     def draws(n: int) -> list[Any]:
         generator = np.random.RandomState(0)
@@ -139,7 +139,7 @@ def _drawn(law: Any) -> list[Any]:
 
 
 def _law_of(drawn: list[Any], law: Any) -> Any:
-    """Return the distribution of what was drawn; its values if they have no order."""
+    """Return the distribution of samples; their values if they have no order."""
     values = distinct(drawn)
     kinds = {type(value) for value in values}
     if len(values) <= _MOST_VALUES:
@@ -191,7 +191,7 @@ def from_frozen(frozen: Any) -> Dimension:
 
 
 class _Frozen(Dimension):
-    """What the continuous and the discrete laws share: range, text, JSON."""
+    """Common parts of continuous and discrete laws: range, text, JSON."""
 
     def __init__(self, frozen: Any) -> None:
         self.frozen = frozen
@@ -251,7 +251,7 @@ class _Frozen(Dimension):
 
 
 def _listed(values: NDArray[Any]) -> str:
-    """Return numbers as they stand, many of them as a digest."""
+    """Return numbers as text, many of them as a digest."""
     if len(values) <= _FEW:
         return repr(values.tolist())
     text = " ".join(f"{value:.9g}" for value in values.tolist())
@@ -260,7 +260,7 @@ def _listed(values: NDArray[Any]) -> str:
 
 
 class _Continuous(_Frozen, Continuous):
-    """A continuous law: distances are differences of its distribution function."""
+    """A continuous law; distances are differences of its cdf."""
 
     def __init__(self, frozen: Any) -> None:
         super().__init__(frozen)
@@ -280,14 +280,14 @@ class _Continuous(_Frozen, Continuous):
 
     @cached_property
     def _bits(self) -> int:
-        """Bits of the finest grid on which cdf inverts ppf with room to spare."""
+        """Bits of the finest grid on which cdf inverts ppf with a margin."""
         for bits in (32, 28, 24, 20, 16, 12):
-            # Laws with a pole at an end lose their inverse there, and only there.
+            # Laws with a pole at an end lose their inverse only there.
             ends = 2.0 ** -np.arange(1, bits + 1)
             u = np.concatenate([np.linspace(0, 1, 513), ends, 1 - ends])
             u = np.rint(u * 2.0**bits) / 2.0**bits
             with warnings.catch_warnings():
-                # Where scipy warns of a bad quantile, the grid is found unfit.
+                # If scipy warns of a bad quantile, the grid is unsuitable.
                 warnings.simplefilter("ignore", RuntimeWarning)
                 error = np.abs(self._unit(self._values(u)) - u)
             if np.all(error < 2.0 ** -(bits + 3)):
@@ -312,7 +312,7 @@ class _Continuous(_Frozen, Continuous):
 
 
 class _Discrete(_Frozen, Listed):
-    """A law on the integers: values lie at the middle of their share of probability."""
+    """A law on the integers; a value lies in the middle of its probability."""
 
     def __init__(self, frozen: Any) -> None:
         super().__init__(frozen)
@@ -323,7 +323,7 @@ class _Discrete(_Frozen, Listed):
             )
 
     def check_size(self) -> None:
-        """Raise ValueError if the values are too many to be listed."""
+        """Raise ValueError if there are too many values for a list."""
         listed = hasattr(self.frozen.dist, "xk")
         n = len(self.frozen.dist.xk) if listed else self.high - self.low + 1
         if n > _MAX_SUPPORT:
@@ -331,7 +331,7 @@ class _Discrete(_Frozen, Listed):
 
     @cached_property
     def _shares(self) -> tuple[NDArray[np.float64], Rows]:
-        """The values that have any probability, and how much."""
+        """The values with positive probability, and their probabilities."""
         dist = self.frozen.dist
         if hasattr(dist, "xk"):
             share = np.asarray(dist.pk, dtype=float)
@@ -339,7 +339,7 @@ class _Discrete(_Frozen, Listed):
             values, at = np.unique(drawn[share > 0], return_inverse=True)
             return values, np.bincount(at, share[share > 0]).astype(float)
         values = np.arange(self.low, self.high + 1)
-        # Values without probability would share one place with their neighbour.
+        # A value without probability would share its neighbour's position.
         values = values[np.asarray(self.frozen.pmf(values)) > 0]
         return values, np.asarray(self.frozen.pmf(values), dtype=float)
 
@@ -349,7 +349,7 @@ class _Discrete(_Frozen, Listed):
 
     @cached_property
     def _kind(self) -> type[int] | type[float]:
-        """What is drawn: floats only where they are listed as such."""
+        """Type of the samples; floats only if they are listed as such."""
         listed = np.asarray(getattr(self.frozen.dist, "xk", 0))
         whole = np.all(self._support == np.rint(self._support))
         return int if whole and listed.dtype.kind in "iu" else float
@@ -357,7 +357,7 @@ class _Discrete(_Frozen, Listed):
     @cached_property
     def _table(self) -> Rows:
         share = self._shares[1]
-        # Values of next to no probability have a place of their own, too.
+        # Values of tiny probability also have a position of their own.
         share = np.maximum(share, MIN_GAP * share.sum())
         middle = np.cumsum(share) - share / 2
         span = middle[-1] - middle[0]
@@ -366,12 +366,10 @@ class _Discrete(_Frozen, Listed):
 
     @property
     def n_columns(self) -> int:
-        """No column for a constant."""
         return 1 if len(self._support) > 1 else 0
 
     @property
     def climbable(self) -> bool:
-        """Whether there are too many values to sweep one by one."""
         return self.size > MAX_SWEEP
 
     @property
@@ -399,7 +397,7 @@ class _Discrete(_Frozen, Listed):
 
 
 def from_dict(state: dict[str, Any]) -> Dimension:
-    """Return the law that `to_dict` wrote, by its name in scipy.stats alone."""
+    """Return the law that `to_dict` wrote, using only its name in scipy.stats."""
     law = getattr(scipy.stats, str(state["name"]), None)
     if law is scipy.stats.rv_discrete and "values" in state:
         law = law(values=state["values"])

@@ -1,7 +1,7 @@
-"""Parameters as users write them, foreign dimensions included, into dimensions.
+"""Conversion of user input to dimensions, including those of other packages.
 
-Those of scikit-optimize, Optuna and skrub are known by module, name and attributes. No
-such package is imported: what a user hands over says itself what it is.
+Dimensions of scikit-optimize, Optuna and skrub are recognised by module, name and
+attributes. These packages are never imported.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from skrobustbo.space._values import (
     plain,
 )
 
-#: Values of a stepped range are listed up to this many.
+#: Up to this many values of a stepped range are listed.
 _MOST_STEPS = 100_000
 
 
 def _from_foreign(reader: Callable[[Any], Dimension], value: Any) -> Dimension:
-    """Return the dimension that one of another package stands for."""
+    """Return the equivalent of another package's dimension."""
     try:
         return reader(value)
     except AttributeError as error:
@@ -43,7 +43,7 @@ def _from_foreign(reader: Callable[[Any], Dimension], value: Any) -> Dimension:
 
 
 def _number(cls: type[Real] | type[Integer], low: Any, high: Any, log: bool) -> Any:
-    """Return the range, a constant where it holds a single number."""
+    """Return the range, or a constant if it holds a single number."""
     low, high = plain(low), plain(high)
     return Categorical([low]) if low == high else cls(low, high, log=log)
 
@@ -55,7 +55,7 @@ def _skopt_number(cls: type[Real] | type[Integer], value: Any) -> Any:
 
 
 def _skopt_categorical(value: Any) -> Dimension:
-    # Categories that scikit-optimize places on one axis are ordered, as listed there:
+    # Categories that scikit-optimize places on one axis are ordered, as follows:
     # "identity" keeps numbers as they are, the others sort.
     choices = distinct(value.categories)
     transform = getattr(value, "transform_", getattr(value, "transform", "onehot"))
@@ -77,14 +77,14 @@ def _optuna_number(cls: type[Real] | type[Integer], value: Any) -> Any:
 
 
 def _stepped(value: Any, step: Any) -> Dimension:
-    """Return the ordered table low, low + step, ... as far as high."""
+    """Return the ordered table low, low + step, ... up to high."""
     low, high = plain(value.low), plain(value.high)
     n = 1 + math.floor((high - low) / step + 1e-8)
     if n > _MOST_STEPS:
         raise ValueError(f"{value!r} has more than {_MOST_STEPS} steps; leave it out")
     if isinstance(step, int) and isinstance(low, int):
         return Categorical([low + i * step for i in range(n)], ordered=True)
-    # The decimals that the user wrote: 0.1 + 2 * 0.1 is 0.3, not 0.30000000000000004.
+    # Decimals as the user wrote them: 0.1 + 2 * 0.1 is 0.3, not 0.30000000000000004.
     digits = 15 - max(0, math.ceil(math.log10(max(abs(low), abs(high), step))))
     places = [float(np.round(low + i * step, max(digits, 0))) for i in range(n)]
     return Categorical([min(place, float(high)) for place in places], ordered=True)
@@ -106,13 +106,13 @@ _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
 
 
 def as_dimension(name: str, value: Any) -> Dimension:
-    """Return the dimension that a user's value stands for.
+    """Return the dimension for a user's value.
 
     Raises
     ------
     ValueError
-        If the value is none of those of the public interface; the message names the
-        parameter and the possible readings.
+        If the value is invalid; the message names the parameter and the possible
+        meanings.
     """
     if isinstance(value, Dimension):
         return value
@@ -170,7 +170,8 @@ def _refuse_ambiguous(value: Any) -> None:
 def _ranges(values: list[Any]) -> str:
     """Return how to write the range that a tuple may mean.
 
-    In scikit-optimize, a third item is the prior, and integers are a range of integers.
+    In scikit-optimize, a third item is the prior, and integers mean a range of
+    integers.
     """
     ends, rest = values[:2], values[2:]
     pair = len(ends) == 2 and all(map(is_finite, ends)) and ends[0] < ends[1]
@@ -183,7 +184,7 @@ def _ranges(values: list[Any]) -> str:
 
 
 def _from_sequence(values: Any) -> Categorical:
-    """Return the choice among a sequence's values; numbers are ordered by rank."""
+    """Return a sequence's values as a choice; numbers are ordered by rank."""
     choices = distinct(values)
     if not choices:
         raise ValueError(
@@ -192,7 +193,7 @@ def _from_sequence(values: Any) -> Categorical:
         )
     if have_order(choices):
         return Categorical(sorted(choices), ordered=True)
-    return Categorical(choices)  # nan and inf have no place among the other numbers
+    return Categorical(choices)  # nan and inf have no position among the other numbers
 
 
 def dimension_from_dict(state: dict[str, Any]) -> Dimension:

@@ -1,7 +1,7 @@
-"""The search space: params dicts to points of the unit cube and back.
+"""The search space, which maps params dicts to points of the unit cube and back.
 
-A `Space` has one dict of parameters. `BranchedSpace` is the union of several, and
-`PointSpace` a list of points. `Space` makes them, and they are spaces as well.
+A `Space` has one dict of parameters. Its subclasses `BranchedSpace`, the union of
+several spaces, and `PointSpace`, a list of points, are created by `Space`.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from skrobustbo.space._values import (
     to_json,
 )
 
-#: How a point says which branch it is of: one column each, as for a choice.
+#: Encoding of a point's branch: one column each, as for a choice.
 _MARK = math.sqrt(0.5)
-#: Distances computed at once.
+#: Number of distances computed at once.
 _MOST_DISTANCES = 2**22
 
 
@@ -53,17 +53,17 @@ class Space(Cube):
     ----------
     param_space : dict of str to dimension, or list of such dicts
         For each parameter a `Real`, `Integer` or `Categorical`; a sequence of values,
-        of which only these are tried; a distribution, frozen if it is of `scipy.stats`,
+        the only ones that are tried; a distribution (frozen if from `scipy.stats`),
         whose support is the range and whose shape sets the scale of distances; or a
-        dimension of scikit-optimize, Optuna or skrub. The dicts of a list are the
-        branches of one space. A point belongs to the first branch that contains it.
+        dimension of scikit-optimize, Optuna or skrub. The dicts of a list are branches
+        of one space. A point belongs to the first branch that contains it.
 
     Attributes
     ----------
     dimensions : dict of str to dimension
         The parameters in the order given.
     branches : list of Space
-        The spaces whose union this one is; for a single dict, just this space.
+        The spaces that this one is the union of; for a single dict, only itself.
     n_columns : int
         Number of columns of an encoded point, all in [0, 1].
     size : float
@@ -86,7 +86,7 @@ class Space(Cube):
     """
 
     def __new__(cls, param_space: Any = None) -> Space:
-        """Return an object for one dict, or of the subclass for a list of several."""
+        """Return an instance for one dict, or of a subclass for several."""
         several = isinstance(param_space, list | tuple) and len(param_space) > 1
         return object.__new__(BranchedSpace if cls is Space and several else cls)
 
@@ -98,7 +98,7 @@ class Space(Cube):
 
     @classmethod
     def from_points(cls, points: Sequence[Mapping[str, Any]]) -> Space:
-        """Return the space of exactly the given points.
+        """Return a space of exactly the given points.
 
         Use it for a table of experiments, a pool of materials or the arms of a bandit.
         No other point is ever proposed. Numbers are scaled linearly over their range;
@@ -123,7 +123,7 @@ class Space(Cube):
 
     @property
     def branches(self) -> list[Space]:
-        """The spaces of which this one is the union."""
+        """The spaces that this one is the union of."""
         return [self]
 
     @property
@@ -137,12 +137,12 @@ class Space(Cube):
         Raises
         ------
         ValueError
-            If none does.
+            If no branch does.
         """
         return self.place(params)[0]
 
     def place(self, params: Mapping[str, Any]) -> tuple[int, Rows]:
-        """Return the index of a params dict's `owner`, and its row as encoded there."""
+        """Return the index of a params dict's `owner`, and its encoded row there."""
         return 0, self.encode(params)
 
     def __repr__(self) -> str:
@@ -150,7 +150,7 @@ class Space(Cube):
         return f"Space({{{inner}}})"
 
     def __eq__(self, other: object) -> bool:
-        # The order counts: it is the order of the encoded columns.
+        # The order matters: it is that of the encoded columns.
         return (
             isinstance(other, Space)
             and type(self) is type(other)
@@ -172,15 +172,15 @@ class Space(Cube):
     def sample(self, n: int, random_state: Any = None) -> list[Params]:
         """Return `n` points that cover the space.
 
-        Up to 32 points are a Latin hypercube in which no two parameters are confounded:
-        their upper and lower halves, or their two choices, are combined in several ways
-        (with 7 points or more, in up to 35 parameters). More points are a scrambled
-        Sobol sequence.
+        Up to 32 points form a Latin hypercube in which no two parameters are
+        confounded: their upper and lower halves, or their two choices, are combined in
+        several ways (with 7 points or more, in up to 35 parameters). More points form a
+        scrambled Sobol sequence.
 
         Parameters
         ----------
         n : int
-            Number of points. In a small finite space, points may occur repeatedly.
+            Number of points. In a small finite space, points may repeat.
         random_state : int, RandomState or None, default=None
             Seed of the points.
 
@@ -201,23 +201,23 @@ class Space(Cube):
         return True
 
     def has(self, params: Mapping[str, Any]) -> bool:
-        """Return whether a params dict is in the space, the types of its values too."""
+        """Return whether a params dict is in the space, including value types."""
         return self.contains(params) and same(self.own(params), dict(params))
 
     def ball(
         self, eps: float | Mapping[str, float], metric: str = "max", units: str = "cube"
     ) -> Perturb:
-        """Return the function from points to their feasible perturbations.
+        """Return a function from points to their feasible perturbations.
 
         Unordered choices are not perturbed. In pools, and in finite spaces of up to
         4,096 points, all neighbours are used. In other spaces, the perturbations are
-        the point itself, the ends of the axes, corners and a few points in between,
-        always the same ones, moved inward to feasible values.
+        fixed: the point itself, the ends of the axes, corners and a few points in
+        between, moved inward to feasible values.
 
         Parameters
         ----------
         eps : float or dict of str to float
-            The radius, or one radius for each parameter to be perturbed.
+            The radius, or one radius for each perturbed parameter.
         metric : {"max", "l2"}, default="max"
             "max": every parameter may move by its radius. "l2": the Euclidean distance.
         units : {"cube", "user"}, default="cube"
@@ -226,8 +226,8 @@ class Space(Cube):
         Returns
         -------
         perturb : callable
-            Maps encoded points, shape (m, n_columns), to perturbed ones, shape
-            (m, k, n_columns), the point itself first.
+            Maps encoded points, shape (m, n_columns), to perturbed ones, shape (m, k,
+            n_columns), with the point itself first.
 
         Raises
         ------
@@ -249,9 +249,9 @@ class Space(Cube):
         Raises
         ------
         TypeError
-            If a choice is an object that JSON cannot hold, such as an estimator.
+            If a choice is an object that JSON cannot store, such as an estimator.
         """
-        # A list: the order of the columns must survive a writer that sorts keys.
+        # A list: the order of the columns must survive writers that sort keys.
         return {"dimensions": [[k, v.to_dict()] for k, v in self.dimensions.items()]}
 
     @classmethod
@@ -267,7 +267,7 @@ class Space(Cube):
         return cls({k: dimension_from_dict(v) for k, v in state["dimensions"]})
 
     def params_to_json(self, params: Params) -> dict[str, Any]:
-        """Return a params dict in JSON types; choices by their index."""
+        """Return a params dict in JSON types, with choices by index."""
         return {k: self.dimensions[k].value_to_json(v) for k, v in params.items()}
 
     def params_from_json(self, state: Mapping[str, Any]) -> Params:
@@ -277,13 +277,13 @@ class Space(Cube):
 
 
 def constants(branch: Space) -> Params:
-    """Return the parameters that have a single value in a branch, with it."""
+    """Return the parameters with a single value in a branch, and that value."""
     choices = {n: [*getattr(d, "choices", ())] for n, d in branch.dimensions.items()}
     return {name: values[0] for name, values in choices.items() if len(values) == 1}
 
 
 def _checked_dict(param_space: Any) -> Mapping[str, Any]:
-    """Return a dict of parameters as it is; ValueError for anything else."""
+    """Return a dict of parameters unchanged; ValueError for anything else."""
     if not isinstance(param_space, Mapping):
         raise ValueError(
             f"Expected a dict from parameter names to their values, got "
@@ -298,7 +298,7 @@ def _checked_dict(param_space: Any) -> Mapping[str, Any]:
 
 
 def _floats(x: Any) -> Rows:
-    """Return encoded coordinates as an array; ValueError unless they are numbers."""
+    """Return encoded coordinates as an array; ValueError unless numeric."""
     try:
         row = np.asarray(x, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -317,9 +317,9 @@ def _floats(x: Any) -> Rows:
 class BranchedSpace(Space):
     """The space of a list of dicts; see `Space`.
 
-    An encoded point has one column for each branch, to tell which it is of, and then
-    the columns of every branch, idle at 0 but for its own. A point that several
-    branches contain is of the first of them, and of that one only.
+    An encoded point has one column for each branch, which shows its branch, then the
+    columns of every branch. Columns of other branches are 0. A point in several
+    branches belongs only to the first of them.
     """
 
     def __init__(self, param_space: Sequence[Mapping[str, Any] | Space]) -> None:
@@ -379,7 +379,7 @@ class BranchedSpace(Space):
 
     @property
     def size(self) -> float:
-        """Number of points; an upper bound where large branches overlap."""
+        """Number of points; an upper bound if large branches overlap."""
         return sum(branch.size for branch in self.owned)
 
     def place(self, params: Mapping[str, Any]) -> tuple[int, Rows]:
@@ -395,7 +395,7 @@ class BranchedSpace(Space):
             else:
                 if same(branch.own(params), dict(params)):
                     return i, row
-                equal = equal or (i, row)  # unless a later one has the very types
+                equal = equal or (i, row)  # unless a later one has the exact types
         if equal is not None:
             return equal
         if len(errors) == 1:  # the others have different parameters
@@ -423,7 +423,7 @@ class BranchedSpace(Space):
         return joined
 
     def _parts(self, X: Rows) -> list[tuple[int, NDArray[np.intp]]]:
-        """Return the branches present in `X`, each with the rows that are of it."""
+        """Return the branches present in `X`, each with its rows."""
         of = np.argmax(X[:, : len(self._branches)], axis=1)
         return [(int(i), np.flatnonzero(of == i)) for i in np.unique(of)]
 
@@ -445,7 +445,7 @@ class BranchedSpace(Space):
 
     @property
     def n_uniform(self) -> int:
-        """Uniform numbers that one random point takes: one of them draws the branch."""
+        """Number of uniform numbers per random point; one of them draws the branch."""
         return 1 + max(branch.n_uniform for branch in self._branches)
 
     def from_uniform(self, U: Rows) -> Rows:
@@ -456,7 +456,7 @@ class BranchedSpace(Space):
             rows = np.flatnonzero(of == i)
             inner = branch.from_uniform(U[rows, 1 : 1 + branch.n_uniform])
             X[rows] = self._joined(i, inner)
-            # A point that branches share is of the first of them.
+            # A shared point belongs to the first branch that contains it.
             if len(rows) and self.owned[i] is not branch:
                 X[rows] = [self.encode(params) for params in self.decode_many(X[rows])]
         return X
@@ -465,7 +465,7 @@ class BranchedSpace(Space):
         parts = [branch.enumerate() for branch in self.owned]
         return np.concatenate([self._joined(i, X) for i, X in enumerate(parts)])
 
-    # What is asked of a branch instead -----------------------------------------------
+    # Not defined for several branches: ask a branch ----------------------------------
 
     def _ask_a_branch(self, *_: Any) -> Any:
         raise TypeError(
@@ -490,12 +490,12 @@ class BranchedSpace(Space):
 
 
 def _outside(spaces: Sequence[Space], params: Params) -> bool:
-    """Return whether no one of some spaces has a point, of the very types."""
+    """Return whether none of some spaces contains a point, including value types."""
     return not any(space.has(params) for space in spaces)
 
 
 def _overlap(a: Space, b: Space) -> bool:
-    """Return whether two spaces may have points in common; yes, if in doubt."""
+    """Return whether two spaces may share points; True if in doubt."""
     if a.dimensions.keys() != b.dimensions.keys():
         return False
     return all(_meet(a.dimensions[name], b.dimensions[name]) for name in a.names)
@@ -513,7 +513,7 @@ def _meet(a: Dimension, b: Dimension) -> bool:
 
 
 class PointSpace(Space):
-    """The space of `Space.from_points`: one table of encoded rows over all columns."""
+    """The space of `Space.from_points`: one table of encoded rows for all columns."""
 
     is_pool = True
 
@@ -558,7 +558,7 @@ class PointSpace(Space):
         return np.concatenate([none, *(self._distances(b).argmin(1) for b in blocks)])
 
     def _distances(self, X: Rows) -> Rows:
-        """Return the distances to all points; different choices are 1 apart."""
+        """Return the distances to all points; different choices have distance 1."""
         if not len(self.nominal):
             return cdist(X, self._rows)
         others = np.setdiff1d(np.arange(self.n_columns), self.nominal)
@@ -574,7 +574,7 @@ class PointSpace(Space):
         return self._rows[self._nearest(X)]
 
     def within(self, *predicates: Predicate) -> Self:
-        """Return the same space with only those of its points that are feasible."""
+        """Return the same space with only its feasible points."""
         kept = [i for i, p in enumerate(self.points) if all(f(p) for f in predicates)]
         region = copy.copy(self)
         region.points = [self.points[i] for i in kept]
@@ -601,7 +601,7 @@ class PointSpace(Space):
 
     @property
     def climbed(self) -> NDArray[np.intp]:
-        """No column is climbed: only the points themselves are feasible."""
+        """No column can be climbed: only the points themselves are feasible."""
         return np.empty(0, dtype=np.intp)
 
     @property
@@ -643,7 +643,7 @@ def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
 
 
 def _seen_dimension(values: list[Any]) -> Dimension:
-    """Return a dimension over exactly the values seen, numbers placed by value."""
+    """Return a dimension of exactly the observed values, numbers by value."""
     choices = distinct(values)
     if have_order(choices):
         return _Levels(sorted(choices))
@@ -658,11 +658,11 @@ class _Levels(Categorical):
 
     @cached_property
     def _table(self) -> Rows:
-        # Halves keep the span finite, whatever the values.
+        # Halves keep the span finite for any values.
         half = np.asarray(self.choices, dtype=float) / 2
         unit = (half - half[0]) / (half[-1] - half[0] or 1.0)
         gaps = np.diff(unit)
-        if np.any(gaps < MIN_GAP):  # too close to be told apart by their value
+        if np.any(gaps < MIN_GAP):  # too close to distinguish by value
             unit = np.cumsum([0.0, *np.maximum(gaps, MIN_GAP)])
             unit /= unit[-1]
         return unit[:, None][:, : self.n_columns]

@@ -1,4 +1,4 @@
-"""Values as users write them: plain Python types, equality, and JSON."""
+"""Values of users: plain Python types, equality and JSON."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from skrobustbo._names import shown
 
 _FLOAT, _TUPLE = "$float", "$tuple"
-#: What NumPy's numbers are in Python.
+#: NumPy's numbers and their Python types.
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
-#: Values that nobody can change.
+#: Immutable types.
 _FIXED = (bool, int, float, str, bytes, type(None))
 
 
 def plain(value: Any) -> Any:
-    """Return NumPy scalars, also in lists and tuples, as the Python values they hold.
+    """Return NumPy scalars, also in lists and tuples, as Python values.
 
-    All else is returned as it is, dates too: Python's are less precise.
+    Everything else is unchanged, even dates: Python's are less precise.
     """
     if type(value) in (list, tuple):
         return type(value)(map(plain, value))
@@ -50,25 +50,24 @@ def is_finite(value: Any) -> bool:
 
 
 def is_listing(value: Any) -> bool:
-    """Return whether a value lists others in a definite order, as a list does."""
+    """Return whether a value is an ordered collection, like a list."""
     other = isinstance(value, str | bytes | Mapping | set | frozenset)
     several = isinstance(value, Iterable) and isinstance(value, Sized)
     return several and not other and getattr(value, "ndim", 1) == 1
 
 
 def same(a: Any, b: Any, *, typed: bool = True) -> bool:
-    """Return whether two values stand for the same choice.
+    """Return whether two values are the same choice.
 
-    They are equal and of the same type: to many an estimator, 1 and 1.0 mean different
-    things. Containers and arrays are compared element by element; estimators by their
-    class and parameters, so that a clone is the choice it was cloned from.
+    They must be equal and of the same type: for many estimators, 1 and 1.0 have
+    different meanings. Containers and arrays are compared element by element;
+    estimators by class and parameters, so a clone equals its original.
 
     Parameters
     ----------
     a, b : object
     typed : bool, default=True
-        Whether an integer and a float that are equal differ. Booleans always differ
-        from both.
+        Whether an integer and an equal float differ. Booleans always differ from both.
     """
     a, b = plain(a), plain(b)
     if a is b:
@@ -84,7 +83,7 @@ def same(a: Any, b: Any, *, typed: bool = True) -> bool:
     if isinstance(a, Mapping | set | frozenset):
         if set(a) != set(b):
             return False
-        keys = {key: key for key in b}  # found by a key that is equal, of any type
+        keys = {key: key for key in b}  # found by an equal key of any type
         if not all(alike(key, keys[key]) for key in a):
             return False
         return not isinstance(a, Mapping) or all(alike(a[key], b[key]) for key in a)
@@ -94,7 +93,7 @@ def same(a: Any, b: Any, *, typed: bool = True) -> bool:
         return alike(a.get_params(deep=False), b.get_params(deep=False))
     try:
         equal = bool(a == b)
-    except Exception:  # an __eq__ that is not a yes or a no: not the same choice
+    except Exception:  # an __eq__ without a yes or no: not the same choice
         return False
     if equal and is_dataclass(a) and not isinstance(a, type):
         names = [field.name for field in fields(a) if field.compare]
@@ -116,19 +115,19 @@ def _same_arrays(a: NDArray[Any], b: NDArray[Any], typed: bool) -> bool:
 
 
 def have_order(values: Sequence[Any]) -> bool:
-    """Return whether values are finite numbers, no two of which are equal."""
+    """Return whether values are finite numbers without duplicates."""
     return all(map(is_finite, values)) and len(set(values)) == len(values)
 
 
 def fresh(params: Mapping[str, Any], *, equal: bool = True) -> dict[str, Any]:
-    """Return a params dict of copies, which may be changed at will.
+    """Return a params dict of copies, which may be changed freely.
 
     Parameters
     ----------
     params : dict
     equal : bool, default=True
-        Whether estimators, and objects whose copies would not be the `same`, stay as
-        they are: their copies are not equal to them.
+        Whether to keep estimators, and objects whose copies would not be the `same`:
+        their copies are not equal to them.
     """
     return {name: _copy(value, equal) for name, value in params.items()}
 
@@ -139,12 +138,12 @@ def _copy(value: Any, equal: bool) -> Any:
     try:
         copy = deepcopy(value)
         return copy if not equal or same(copy, value) else value
-    except Exception:  # locks, open files, and whatever else has no copy
+    except Exception:  # locks, open files, and other objects without copies
         return value
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
-    """Return the values in plain types and each once, in the order given."""
+    """Return the distinct values in plain types, in the order given."""
     found: list[Any] = []
     alike: dict[Hashable, list[Any]] = {}
     for value in map(plain, values):
@@ -156,7 +155,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def key_of(value: Any) -> Hashable:
-    """Return a key that equal values share, whatever their type, and others rarely."""
+    """Return a key, the same for equal values of any type, and rarely for others."""
     value = plain(value)
     kind = type(value)
     if is_number(value):
@@ -184,13 +183,13 @@ def _first_numbers(array: NDArray[Any]) -> tuple[float, ...]:
 
 
 def to_json(value: Any) -> Any:
-    """Return `value` in JSON types that `from_json` turns back into its equal.
+    """Return `value` in JSON types that `from_json` turns back into an equal value.
 
     Raises
     ------
     TypeError
-        For anything but None, booleans, numbers, strings, and lists and tuples of
-        those.
+        For anything except None, booleans, numbers, strings, and lists and tuples of
+        them.
     """
     value = plain(value)
     if value is None or isinstance(value, bool | int | str):

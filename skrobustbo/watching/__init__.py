@@ -1,4 +1,4 @@
-"""`python -m skrobustbo watch`: a running search, seen from another terminal."""
+"""`python -m skrobustbo watch`: watch a running search from another terminal."""
 
 from skrobustbo.watching._command import main
 

@@ -16,16 +16,16 @@ from skrobustbo.watching._page import check_place, page, write
 from skrobustbo.watching._screen import line, screen
 
 _HOME = "\x1b[H\x1b[J"
-#: The pause is at least so many times as long as reading takes, so that a watcher takes
-#: little from the search, however large the file is.
+#: The pause is at least this many times the reading time, so that a watcher takes
+#: little time from the search, even with a large file.
 _PAUSES = 50
 _LONGEST = 86_400.0
-#: The exit status where there is no search to look at yet.
+#: Exit status if there is no search yet.
 _NOT_BEGUN = 3
 
 
 def seconds(text: str) -> float:
-    """Return the number of seconds in a word of the command line."""
+    """Return the number of seconds in a command-line argument."""
     try:
         value = float(text)
     except ValueError:
@@ -73,7 +73,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return _watch(args)
     except KeyboardInterrupt:
         return 0
-    except BrokenPipeError:  # as of `| head`
+    except BrokenPipeError:  # as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (CheckpointError, OSError) as error:
@@ -114,7 +114,7 @@ class _Screen:
         self._n_told = 0
 
     def show(self, found: LoadedSearch, *, last: bool) -> None:
-        """Show the search as it is now."""
+        """Show the current state of the search."""
         width, height = shutil.get_terminal_size((100, 24))
         most = max(1, height - 1) if self._in_place else None
         text = screen(found, max(20, width), most)
@@ -129,15 +129,13 @@ class _Screen:
 
 
 class _Page:
-    """Shows a search as a page."""
-
     def __init__(self, args: argparse.Namespace) -> None:
         self._path, self._interval = args.html, args.interval
         check_place(self._path)
         self._is_said = False
 
     def show(self, found: LoadedSearch, *, last: bool) -> None:
-        """Write the page as it is now."""
+        """Write the current page."""
         write(self._path, page(found, self._interval, last=last))
         if not self._is_said:
             self._is_said = True
@@ -145,12 +143,12 @@ class _Page:
 
 
 def _is_open() -> bool:
-    """Return whether there is an output: `>&-` closes it."""
+    """Return whether standard output is open: `>&-` closes it."""
     return sys.stdout is not None and not sys.stdout.closed
 
 
 def _say(text: str) -> None:
-    """Print a text; what the terminal cannot show is replaced."""
+    """Print a text, with characters that the terminal lacks replaced."""
     if not _is_open():
         return
     encoding = sys.stdout.encoding or "utf-8"

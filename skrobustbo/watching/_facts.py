@@ -1,4 +1,4 @@
-"""What is told of a search, in words that may stand in a terminal or on a page."""
+"""The facts about a search, as texts for a terminal or a page."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from skrobustbo._names import count, printable
 from skrobustbo._text import clipped, duration
 from skrobustbo.model_selection import ENDS, LoadedSearch, last_initial
 
-#: Characters of a text, such as a choice, and of a cause of a failure.
+#: Maximum characters of a text, such as a choice, and of the cause of a failure.
 _LONG, _CAUSE = 60, 200
-#: The status of candidates that have no score, and those of which there is a count.
+#: Status of candidates without a score, and statuses that are counted.
 _PARTIAL = ("stopped", "partial")
 _KINDS = ("failed", *_PARTIAL)
-#: The latest candidates shown, and the most frequent causes of failures.
+#: Number of latest candidates shown, and of most frequent causes of failures.
 _LATEST, _CAUSES = 6, 2
 
-#: What the columns of `rows` are.
+#: Names of the columns of `rows`.
 HEADS = ("candidate", "score", "fit time", "parameters")
 
 
 def clean(value: Any, most: int = _LONG) -> str:
     """Return a value as a short text on one line.
 
-    What a file says may hold characters that a terminal would obey.
+    Text from a file may contain control characters for a terminal.
     """
     if isinstance(value, float):
         return f"{value:.5g}"
@@ -34,12 +34,12 @@ def clean(value: Any, most: int = _LONG) -> str:
 
 
 def title(found: LoadedSearch) -> str:
-    """Return which search it is."""
+    """Return the title of a search."""
     return f"Search of {clean(found.estimator)}, policy {clean(found.policy)}"
 
 
 def state(found: LoadedSearch) -> str:
-    """Return whether the search goes on, and why it ended."""
+    """Return whether the search is running, or why it ended."""
     spent = duration(found.running_time)
     if found.status == "running":
         return f"Running for {spent}"
@@ -54,10 +54,10 @@ def state(found: LoadedSearch) -> str:
 
 
 def counts(found: LoadedSearch) -> str:
-    """Return how many candidates and folds are done."""
+    """Return the numbers of finished candidates and folds."""
     number = Counter(trial["status"] for trial in found.trials)
     n = len(found.trials)
-    # With a resource, n_iter counts full evaluations, and there are more.
+    # With a resource, n_iter counts full evaluations, so there are more.
     in_parts = number["partial"] > 0
     planned = count(found.n_iter, "candidate")
     parts = [
@@ -71,7 +71,7 @@ def counts(found: LoadedSearch) -> str:
 
 
 def score_name(found: LoadedSearch) -> str:
-    """Return what the scores are."""
+    """Return the name of the scores."""
     return clean(found.metric or "score")
 
 
@@ -82,7 +82,7 @@ def params_text(trial: Mapping[str, Any]) -> str:
 
 
 def score_text(trial: Mapping[str, Any]) -> str:
-    """Return the score of a candidate, or what became of it."""
+    """Return the score of a candidate, or its status."""
     score = trial["score"]
     return f"{score:.5g}" if math.isfinite(score) else str(trial["status"])
 
@@ -101,15 +101,15 @@ def rows(found: LoadedSearch) -> list[tuple[str, str, str, str]]:
 
 
 def failures(found: LoadedSearch) -> list[str]:
-    """Return the most frequent causes of failures, each with its count."""
+    """Return the most frequent causes of failures with their counts."""
     causes = Counter(trial["failure"] for trial in found.trials if trial["failure"])
     return [f"{n} x {clean(cause, _CAUSE)}" for cause, n in causes.most_common(_CAUSES)]
 
 
 def curve_data(found: LoadedSearch) -> tuple[list[float], int]:
-    """Return the scores of the candidates in order, and where their design ends.
+    """Return the scores in order, and the end of the initial design.
 
-    Partial ones have none.
+    Partial candidates have no score.
     """
     trials = [trial for trial in found.trials if trial["status"] not in _PARTIAL]
     n_initial = last_initial(trial["model_label"] for trial in trials)

@@ -1,4 +1,4 @@
-"""The search as a page: one file, without scripts, that asks to be loaded again."""
+"""The search as a web page: one file without scripts that reloads itself."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def page(found: LoadedSearch, interval: float, *, last: bool) -> str:
     found : LoadedSearch
         The search.
     interval : float
-        Seconds after which a browser loads the page again.
+        Seconds until a browser reloads the page.
     last : bool
-        Whether this is the last one, which is not loaded again.
+        Whether this is the last page, which is not reloaded.
     """
     seconds = max(1, round(interval))
     refresh = "" if last else f'<meta http-equiv="refresh" content="{seconds}"/>\n'
@@ -80,11 +80,11 @@ def _latest(found: LoadedSearch) -> str:
 
 
 def check_place(path: str) -> None:
-    """Raise a CheckpointError if something is there that is not such a page."""
+    """Raise a CheckpointError if another kind of file is in the way."""
     if not os.path.lexists(path):
         return
     head = None
-    if os.path.isfile(path):  # a pipe would have to be waited for
+    if os.path.isfile(path):  # reading a pipe would block
         with open(path, "rb") as file:
             head = file.read(len(_BEGINS))
     if head not in (b"", _BEGINS.encode()):
@@ -95,10 +95,10 @@ def check_place(path: str) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Write a page, of which a browser never sees a half."""
+    """Write a page atomically, so that a browser never sees half of it."""
     new = f"{path}.{secrets.token_hex(8)}"
     try:
-        # Exclusive: if anything has that name, be it a link, nothing is written to it.
+        # Exclusive: if the name exists, even as a link, nothing is written.
         with open(new, "x", encoding="utf-8", errors="replace") as file:
             file.write(text)
         os.replace(new, path)

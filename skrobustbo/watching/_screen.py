@@ -1,4 +1,4 @@
-"""The search as plain text: for a terminal, and for files and pipes."""
+"""The search as plain text, for a terminal, files and pipes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HEIGHT, _WIDEST = 6, 60
 
 
 def screen(found: LoadedSearch, width: int, height: int | None = None) -> str:
-    """Return what is shown of a search, in lines of so many characters at most.
+    """Return the text of a search, in lines of at most `width` characters.
 
-    Of more than `height` lines, where that is given, the last ones are left out.
+    With `height`, lines beyond it are left out.
     """
     lines = [
         facts.title(found),
@@ -33,7 +33,7 @@ def screen(found: LoadedSearch, width: int, height: int | None = None) -> str:
 
 
 def line(trial: Mapping[str, Any]) -> str:
-    """Return one candidate as a line, for output that only grows."""
+    """Return one candidate as a line, for output that is only appended."""
     parts = facts.score_text(trial), facts.params_text(trial)
     return f"candidate {trial['number']}: {parts[0]}  {parts[1]}"
 
@@ -65,7 +65,7 @@ def _latest(found: LoadedSearch) -> Iterator[str]:
         yield "  ".join([*numbers, row[-1]])
 
 
-# The curve ----------------------------------------------------------------------------
+# Curve --------------------------------------------------------------------------------
 
 
 def _curve(found: LoadedSearch, width: int) -> Iterator[str]:
@@ -78,14 +78,14 @@ def _curve(found: LoadedSearch, width: int) -> Iterator[str]:
 
 
 def curve(scores: Sequence[float], width: int) -> list[str]:
-    """Return the lines of a picture of scores and the best so far.
+    """Return a picture of the scores and the best so far, as lines of text.
 
     Parameters
     ----------
     scores : list of float
-        At least one of them finite. Those that are not are marked below by an x.
+        At least one of them finite. Others are marked below by an x.
     width : int
-        Columns, at least one.
+        Number of columns, at least one.
 
     Examples
     --------
