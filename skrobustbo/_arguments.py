@@ -1,4 +1,4 @@
-"""Checks of single arguments, wherever a user hands one over."""
+"""Checks of single arguments."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from sklearn.utils import check_random_state
 
 from skrobustbo._names import wrong
 
-#: Up to here counts are exact as floats, too.
+#: Counts up to here are exact as floats.
 LARGEST_COUNT = 2**53
 _SEEDS = 2**31 - 1
 
 
 def about(where: str, error: ValueError) -> ValueError:
-    """Return the error that says in which argument another one was found."""
+    """Return the error that names the argument in which another error occurred."""
     text = str(error)
     return ValueError(f"In {where}, {text[:1].lower()}{text[1:]}")
 
 
 def checked_count(name: str, value: Any, owner: str, least: int = 1) -> int:
-    """Return an integer, `least` or more, as it is; ValueError for anything else."""
+    """Return an integer, `least` or more, unchanged; ValueError for anything else."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not least <= value <= LARGEST_COUNT:
         raise wrong(name, owner, f"an integer from {least} to 2**53", value)
@@ -31,19 +31,19 @@ def checked_count(name: str, value: Any, owner: str, least: int = 1) -> int:
 
 
 def optional_count(name: str, value: Any, owner: str) -> int | None:
-    """Return a positive integer as it is, or None; ValueError for anything else."""
+    """Return a positive integer or None unchanged; ValueError for anything else."""
     return None if value is None else checked_count(name, value, owner)
 
 
 def checked_flag(name: str, value: Any, owner: str) -> bool:
-    """Return a truth value as it is; ValueError for what only passes for one."""
+    """Return a boolean unchanged; ValueError for anything else."""
     if not isinstance(value, bool | np.bool_):
         raise wrong(name, owner, "True or False", value)
     return bool(value)
 
 
 def checked_callable(name: str, value: Any, owner: str, takes: str) -> None:
-    """Raise a ValueError unless a value can be called."""
+    """Raise a ValueError unless a value is callable."""
     if not callable(value):
         raise wrong(name, owner, f"a callable that takes {takes}", value)
 
@@ -56,7 +56,7 @@ def checked_probability(name: str, value: Any, owner: str) -> float:
 
 
 def drawn_seed(random_state: Any, owner: str) -> int:
-    """Return a seed drawn from a `random_state`; ValueError if it is none."""
+    """Return a seed drawn from a `random_state`; ValueError for invalid ones."""
     try:
         return int(check_random_state(random_state).randint(_SEEDS))
     except (TypeError, ValueError):
@@ -65,18 +65,18 @@ def drawn_seed(random_state: Any, owner: str) -> int:
 
 
 def is_finite(value: Any) -> bool:
-    """Return whether a value is a number, and a finite one."""
+    """Return whether a value is a finite number."""
     return isinstance(value, Real) and math.isfinite(value)
 
 
 def require_positive(owner: Any, *names: str) -> None:
-    """Raise a ValueError that names a setting, unless it is positive and finite."""
+    """Raise a ValueError that names a setting unless it is positive and finite."""
     for name in names:
         value = getattr(owner, name)
         require(is_finite(value) and value > 0, owner, name, "positive and finite")
 
 
 def require(holds: Any, owner: Any, name: str, expected: str) -> None:
-    """Raise a ValueError that names a setting, unless a condition on it holds."""
+    """Raise a ValueError that names a setting unless a condition holds."""
     if not holds:
         raise wrong(name, type(owner).__name__, expected, getattr(owner, name))

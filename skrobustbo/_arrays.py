@@ -1,4 +1,4 @@
-"""What annotations call the arrays that most functions take and return."""
+"""Type aliases of arrays."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Forms: types with the range of their values, for checking what is read back."""
+"""Types with ranges of values, to validate restored data."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from typing import (
     is_typeddict,
 )
 
-#: Beyond, squares and products no longer fit into floats.
+#: Larger numbers have squares and products that overflow.
 _LARGEST = 1e100
 
 
 @dataclass(frozen=True)
 class Consistent:
-    """Marks a value, in its annotation, that has to fit to others: see `has_form`.
+    """Annotates a value that must be consistent with others: see `has_form`.
 
     Parameters
     ----------
     fits : callable
-        Takes the value and what it has to fit to.
+        Takes the value and the facts that it must fit.
     """
 
     fits: Callable[[Any, Any], bool]
 
     def __call__(self, value: Any, at: Any) -> bool:
-        """Return whether a value fits, or nothing is known that it has to fit to."""
+        """Return whether a value fits, or the facts are unknown."""
         return at is None or self.fits(value, at)
 
 
-#: A count, or an index: a whole number from 0 on.
+#: A count or an index: a nonnegative integer.
 Count = Annotated[int, lambda value: 0 <= value <= 2**53]
 #: A finite number.
 Finite = Annotated[float, math.isfinite]
 #: A positive number, such as a length scale.
 Positive = Annotated[float, lambda value: 1 / _LARGEST <= value <= _LARGEST]
-#: A number that is not negative, such as a standard deviation that may be zero.
+#: A nonnegative number, such as a standard deviation that may be zero.
 NotNegative = Annotated[float, lambda value: 0 <= value < math.inf]
 
 
 def has_form(value: Any, form: Any, at: Any = None) -> bool:
-    """Return whether a value is of a type, down to the items of lists and dicts.
+    """Return whether a value has a type, including the items of lists and dicts.
 
-    Types other than those of JSON, and dicts of them, are not looked into. `at` is what
-    values marked with `Consistent` have to fit; None: they may be any.
+    Types outside JSON, and dicts of them, are not inspected. `at` holds the facts that
+    values marked with `Consistent` must fit; None skips this check.
     """
     if form is Any:
         return True
@@ -79,7 +79,7 @@ def has_form(value: Any, form: Any, at: Any = None) -> bool:
 
 
 def has_items(value: Any, kind: Any, at: Any = None) -> bool:
-    """Return whether a dict has the items of a TypedDict, each of its form, or more."""
+    """Return whether a dict has at least the items of a TypedDict, of valid types."""
     return (
         isinstance(value, Mapping)
         and kind.__required_keys__ <= value.keys()
@@ -92,7 +92,7 @@ def has_items(value: Any, kind: Any, at: Any = None) -> bool:
 
 
 def has_fields(value: Any, at: Any) -> bool:
-    """Return whether each field of a dataclass is of the form of its annotation."""
+    """Return whether each field of a dataclass has the type of its annotation."""
     kind: Any = type(value)
     forms = _forms_of(kind)
     return all(
@@ -102,7 +102,7 @@ def has_fields(value: Any, at: Any) -> bool:
 
 
 def has_some(record: Any, names: Iterable[str], kind: Any, at: Any) -> bool:
-    """Return whether a dict has some fields of a dataclass, each of its form."""
+    """Return whether a dict has some fields of a dataclass, of valid types."""
     forms = _forms_of(kind)
     return all(
         name in record and has_form(record[name], forms[name], at) for name in names
@@ -115,12 +115,12 @@ def _forms_of(kind: Any) -> dict[str, Any]:
 
 
 def built(kind: Any, record: Mapping[str, Any], **others: Any) -> Any:
-    """Return a dataclass made of the fields in a record, and of others.
+    """Return a dataclass made from the fields in a record and from others.
 
     Raises
     ------
     ValueError
-        If one is missing, one too many, or not of the form of its annotation.
+        If a field is missing, unknown or of another type than its annotation.
     """
     wanted = {field.name for field in fields(kind)} - others.keys()
     if record.keys() != wanted:

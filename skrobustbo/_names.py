@@ -1,4 +1,4 @@
-"""Names that users type, and values that they give, as messages show them."""
+"""Names and values of users, as messages show them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-#: Names in a hint, at most.
+#: Maximum number of names in a hint.
 _MOST = 3
-#: How alike names are of which one may be meant for the other.
+#: Similarity from which one name may be meant as another.
 _NEAR_ENOUGH = 0.6
-#: How alike names of other numbers of words are, and words, of which one is misspelt.
+#: Similarity of names with different numbers of words, and of misspelt words.
 _NEAR, _NEAR_WORD = 0.9, 0.66
 _DIGITS = re.compile(r"\d")
 
 
 def canonical(name: str) -> str:
-    """Return a name of a policy or problem as the tables spell it.
+    """Return the name of a policy or problem in canonical spelling.
 
-    Lower case, and '-' for '_'.
+    Lower case, with '-' for '_'.
     """
     return name.strip().lower().replace("_", "-")
 
 
 def printable(text: str) -> str:
-    r"""Return a text on one line, with escapes for what a terminal would obey.
+    r"""Return a text on one line, with escapes for control characters.
 
-    These are control characters, line breaks, marks that change the direction of the
-    text, and whatever else has no shape.
+    These include line breaks, marks that change the direction of the text, and all
+    other characters without a shape.
 
     >>> print(printable("a\x1b[2J\tb"))
     a\x1b[2J\tb
@@ -46,9 +46,9 @@ def printable_lines(text: str) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return "did you mean ...?" with the names nearest to `name`, "" if none is near.
+    """Return "did you mean ...?" with the nearest names, "" if none is near.
 
-    A nested name without its prefix, ``C`` for ``svc__C``, is near.
+    A nested name is near without its prefix: ``C`` for ``svc__C``.
     """
     nearness = {other: _nearness(name, other) for other in names}
     best = max(nearness.values(), default=0.0)
@@ -57,7 +57,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def _nearness(name: str, other: str) -> float:
-    """Return how alike two names are; prefixes that are the same do not count."""
+    """Return how similar two names are, without common prefixes."""
     prefix, _, last = name.rpartition("__")
     owner, _, its_last = other.rpartition("__")
     of_last, of_all = _alike(last, its_last), _alike(name, other)
@@ -67,9 +67,9 @@ def _nearness(name: str, other: str) -> float:
 
 
 def slip_of(name: str, names: Iterable[str]) -> str | None:
-    """Return that of some names which `name` is a misspelling of; None if of none.
+    """Return the name that `name` is probably a misspelling of, or None.
 
-    Nearness counts in each word, as ``max_leaves`` is not meant as ``num_leaves``.
+    Each word must be similar: ``max_leaves`` does not mean ``num_leaves``.
     """
     known = set(names)
     if name in known:
@@ -84,7 +84,7 @@ def _is_slip(name: str, other: str) -> bool:
     prefix, _, a = name.rpartition("__")
     owner, _, b = other.rpartition("__")
     if prefix != owner or _DIGITS.sub("", a) == _DIGITS.sub("", b):
-        return False  # as units1 and units2 are not
+        return False  # such as units1 and units2
     one, two = a.lower().split("_"), b.lower().split("_")
     if len(one) != len(two):
         return _alike(_letters(a), _letters(b)) >= _NEAR
@@ -108,9 +108,9 @@ def _is_short_for(a: str, b: str) -> bool:
 
 
 def entry_of_class(value: Any, table: Mapping[tuple[str, str], T]) -> T | None:
-    """Return the entry of a value's class, or of one it derives from; None without one.
+    """Return the table entry of a value's class or a base class; None without one.
 
-    Classes are known by their package and their name, so none of them is imported.
+    Classes are identified by package and name, so none of them is imported.
     """
     classes = type(value).__mro__
     keys = ((str(c.__module__).partition(".")[0], c.__name__) for c in classes)
@@ -120,7 +120,7 @@ def entry_of_class(value: Any, table: Mapping[tuple[str, str], T]) -> T | None:
 def wrong(
     name: str, owner: str, expected: str, value: Any, remedy: str = ""
 ) -> ValueError:
-    """Return the error for an argument that is not what it must be."""
+    """Return the error for an invalid argument."""
     return ValueError(
         f"The '{name}' of {owner} must be {expected}. Got {shown(value)} instead"
         f"{'; ' + remedy if remedy else ''}."
@@ -138,10 +138,10 @@ def unknown_name(kind: str, name: str, names: Iterable[str]) -> ValueError:
 
 
 def shown(value: Any) -> str:
-    """Return the `repr` of a value, and something in its place where that raises."""
+    """Return the `repr` of a value, or a substitute if it raises."""
     try:
         return repr(value)
-    except Exception:  # of the value, or of one inside
+    except Exception:  # raised by the value or one inside
         if type(value) is dict:
             items = (f"{shown(key)}: {shown(v)}" for key, v in value.items())
             return f"{{{', '.join(items)}}}"
@@ -153,7 +153,7 @@ def shown(value: Any) -> str:
 
 
 def count(n: float, what: str, form: str = "") -> str:
-    """Return a number and the word for what is counted, in its right form.
+    """Return a number with its noun, singular or plural.
 
     >>> count(1, "fold"), count(5, "fold"), count(1.5, "full evaluation", ".3g")
     ('1 fold', '5 folds', '1.5 full evaluations')
@@ -163,7 +163,7 @@ def count(n: float, what: str, form: str = "") -> str:
 
 
 def every(n: float, what: str) -> str:
-    """Return words for all of so many things.
+    """Return words for all of `n` things.
 
     >>> every(1, "point"), every(5, "point")
     ('The only point', 'All 5 points')
@@ -172,7 +172,7 @@ def every(n: float, what: str) -> str:
 
 
 def be(n: float, one: str = "is", many: str = "are") -> str:
-    """Return the verb that goes with so many things.
+    """Return the singular or plural verb for `n` things.
 
     >>> be(1), be(2), be(0, "was", "were")
     ('is', 'are', 'were')

@@ -1,7 +1,7 @@
 """The private helpers of scikit-learn that we rely on, in one place.
 
-Tested on the oldest and the newest supported release; nothing else in the package
-imports a private name of scikit-learn.
+It is tested with the oldest and newest supported releases. No other module imports a
+private name of scikit-learn.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
-# What scikit-learn's own searches say, word for word, as callers match on it.
+# Messages of scikit-learn's searches, unchanged, because callers match them.
 NO_FITS = "No fits were performed. Was the CV iterator empty? Were there no candidates?"
 _SAYS = (
     "return"
@@ -45,7 +45,7 @@ OTHER_SPLITS = f"cv.split and cv.get_n_splits {_SAYS} inconsistent results."
 
 _HAS_CALLBACKS = hasattr(BaseSearchCV, "_init_callback_context")
 
-#: What others import from here: these names, and all that is defined below.
+#: Names that other modules import from here, besides those defined below.
 __all__ = [
     "BaseSearchCV",
     "HasMethods",
@@ -62,19 +62,19 @@ __all__ = [
 
 
 class HTMLReprMixin:
-    """Puts `_more_html()` below the diagram that notebooks show of an estimator.
+    """Adds `_more_html()` below the diagram of an estimator in notebooks.
 
-    To be inherited from before the estimator's other bases.
+    It must come before the estimator's other base classes.
     """
 
     def _more_html(self) -> str:
-        """Return HTML without style sheets and scripts, escaped where needed."""
+        """Return escaped HTML without style sheets and scripts."""
         return ""
 
     def _html_repr(self) -> str:
         return str(estimator_html_repr(self)) + self._more_html()
 
-    # Before 1.7, scikit-learn does not ask _html_repr. Whether HTML is wanted at all is
+    # Before 1.7, scikit-learn does not call _html_repr. Whether HTML is wanted is
     # decided above these two.
 
     def _repr_html_inner(self) -> str:
@@ -88,23 +88,21 @@ class HTMLReprMixin:
 
 
 class SilentTask:
-    """Stands in for a task of scikit-learn's callback tree where nobody listens."""
+    """A task of scikit-learn's callback tree without listeners."""
 
     def subcontext(self, **kwargs: Any) -> Self:
-        """Return the task itself: its parts are silent, too."""
+        """Return the task itself."""
         return self
 
     def call_on_fit_task_begin(self, **kwargs: Any) -> Self:
-        """Tell nobody."""
         return self
 
     def call_on_fit_task_end(self, **kwargs: Any) -> bool:
-        """Tell nobody, who does not ask to stop."""
+        """Return False: do not stop."""
         return False
 
     @contextmanager
     def propagate_callback_context(self, estimator: Any) -> Iterator[None]:
-        """Hand on nothing."""
         yield
 
 
@@ -116,7 +114,7 @@ def root_task(search: Any, max_subtasks: int) -> Any:
 
 
 def has_callbacks(value: Any) -> bool:
-    """Return whether an object, or an estimator inside it, has callbacks registered."""
+    """Return whether an object or an estimator inside it has callbacks."""
     if not _HAS_CALLBACKS:
         return False
     if getattr(value, "_skl_callbacks", None) or hasattr(value, "_parent_callback_ctx"):
@@ -130,18 +128,18 @@ def has_callbacks(value: Any) -> bool:
 
 
 def metric_names(scorers: Any) -> list[str]:
-    """Return the names of several metrics; none where there is a single one."""
+    """Return the names of several metrics; empty for a single one."""
     named = getattr(scorers, "_scorers", None)
     return list(named) if isinstance(named, dict) else []
 
 
 def has_params(value: Any) -> bool:
-    """Return whether a value is an object with parameters, not a class of such."""
+    """Return whether a value is an object with parameters, not a class."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of the estimators among some settings, as scikit-learn does.
+    """Return the settings of the estimators among settings, as scikit-learn does.
 
     Parameters
     ----------
@@ -157,7 +155,7 @@ def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def allows(estimator: Any, name: str, value: Any) -> bool | None:
-    """Return whether an estimator's own checks accept a value, None if it has none.
+    """Return whether an estimator's checks accept a value, None without checks.
 
     Parameters
     ----------
@@ -183,17 +181,17 @@ def allows(estimator: Any, name: str, value: Any) -> bool | None:
 
 
 def is_own_score(scorer: Any) -> bool:
-    """Return whether a scorer only asks the estimator's own `score`."""
+    """Return whether a scorer only calls the estimator's own `score`."""
     return isinstance(scorer, _PassthroughScorer)
 
 
 def is_row_wise(scorer: Any) -> bool:
-    """Return whether a scorer is one of `make_scorer`: a metric of predicted rows."""
+    """Return whether `make_scorer` made a scorer: a metric of predicted rows."""
     return type(scorer) is _Scorer
 
 
 def score_function(scorer: Any) -> Callable[..., Any]:
-    """Return the metric of a scorer of `make_scorer`."""
+    """Return the metric of a scorer made by `make_scorer`."""
     return scorer._score_func
 
 
@@ -203,19 +201,19 @@ def score_sign(scorer: Any) -> int:
 
 
 def with_score_function(scorer: Any, function: Callable[..., Any]) -> Any:
-    """Return a scorer like another, with another metric."""
+    """Return a copy of a scorer with another metric."""
     changed = copy(scorer)
     changed._score_func = function
     return changed
 
 
 def scorer_of(scorers: Any, metric: str | None) -> Any:
-    """Return the scorer of one of several metrics, or the only one (None)."""
+    """Return the scorer of one of several metrics, or the only one for None."""
     return scorers if metric is None else scorers._scorers[metric]
 
 
 def with_scorer(scorers: Any, metric: str, scorer: Any) -> Any:
-    """Return the scorer of several metrics with another scorer for one of them."""
+    """Return the scorer of several metrics with one of them replaced."""
     changed = copy(scorers)
     changed._scorers = {**scorers._scorers, metric: scorer}
     return changed
@@ -224,30 +222,30 @@ def with_scorer(scorers: Any, metric: str, scorer: Any) -> Any:
 def score_settings(
     scorer: Any, scorers: Any, metric: str | None, params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a metric is called with besides true and predicted values.
+    """Return the arguments of a metric besides true and predicted values.
 
     Parameters
     ----------
     scorer : scorer of make_scorer
-        The metric's.
+        The scorer of the metric.
     scorers : scorer
-        What scores the folds: of this metric, or of several.
+        The scorer of the folds, for this metric or several.
     metric : str or None
-        Which of several.
+        Which of several metrics.
     params : dict
-        What `scorers` is passed for all rows.
+        Arguments of `scorers` for all rows.
 
     Returns
     -------
     settings, passed : dict
-        What belongs to the scorer, and what it is passed of `params`.
+        The scorer's own arguments, and those passed from `params`.
     """
     passed = dict(params)
     if metric is not None and get_config()["enable_metadata_routing"]:
         passed = dict(process_routing(scorers, "score", **params)[metric].score)
     elif (
         metric is not None
-        and "sample_weight" in passed  # older versions never pass it, nor ask this:
+        and "sample_weight" in passed  # older versions never pass it, and lack this:
         and not scorer._accept_sample_weight()
     ):
         del passed["sample_weight"]

@@ -1,4 +1,4 @@
-"""Points that cover the unit cube: scrambled Sobol sequences, and designs."""
+"""Points that cover the unit cube: scrambled Sobol sequences and designs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from scipy.stats import qmc
 # scipy 1.15 has renamed the argument.
 _RNG = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
 
-#: A design of more points than this is a Sobol sequence.
+#: A design with more points than this is a Sobol sequence.
 MOST_DESIGNED = 32
-#: Columns that each column of a design is chosen from, first by halves, then of the
-#: best of them by distances.
+#: Candidates for each column of a design: first chosen by halves, then the best of them
+#: by distances.
 _TRIED, _COMPARED = 256, 24
 
 
 def sobol(n: int, d: int, seed: int | np.random.Generator) -> NDArray[np.float64]:
     """Return the first `n` points in `d` dimensions, shape (n, d), in [0, 1).
 
-    A generator has to be a fresh one for the same points at each call.
+    A generator must be in the same state to get the same points again.
     """
     settings: dict[str, Any] = {"scramble": True, _RNG: np.random.default_rng(seed)}
     engine = qmc.Sobol(max(d, 1), **settings)
-    # A balanced power of two, cut: scipy warns of any other number.
+    # A balanced power of two, then cut: scipy warns of other numbers.
     points: NDArray[np.float64] = engine.random_base2(max(n - 1, 0).bit_length())
     return points[:n, :d]
 
@@ -35,11 +35,11 @@ def design(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return `n` points that cover the unit cube, shape (n, d), in [0, 1).
 
     Up to 32 points are a Latin hypercube: each of `n` equal parts of a range has one
-    point. The halves of two ranges are thus balanced. They are *confounded* if the
-    halves of one are those of the other, or the opposite ones, at all points: an effect
-    of one could be that of the other. No two are, as long as there are enough ways to
-    divide the points, and as few as possible otherwise. Of the columns that meet this,
-    each is the one that keeps the points farthest apart.
+    point, so the halves of any two ranges are balanced. Two ranges are *confounded* if
+    the halves of one are the same as those of the other, or the opposite, at all
+    points: an effect of one could then be that of the other. No two are confounded if
+    there are enough ways to divide the points; otherwise, as few as possible. Among the
+    columns that satisfy this, each one keeps the points as far apart as possible.
     """
     if not 0 < n <= MOST_DESIGNED:
         return sobol(n, d, rng)

@@ -1,4 +1,4 @@
-"""Values, errors and times as a reader wants them."""
+"""Values, errors and times as readable text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from skrobustbo._names import shown
 from skrobustbo._trials import rounding
 
-#: Seconds that no fold and no search takes: some centuries.
+#: More seconds than any fold or search takes: centuries.
 _FAR = 1e10
 
 
 def with_error(value: float, error: float, *, both: bool = True) -> str:
-    """Return a value to the digits that its error allows, with it if `both`."""
+    """Return a value rounded according to its error, with the error if `both`."""
     known = math.isfinite(value) and rounding(value) < error < math.inf
     if not known:
         return f"{value:.5g}"
@@ -28,26 +28,26 @@ def with_error(value: float, error: float, *, both: bool = True) -> str:
 
 
 def short(value: Any, most: int = 60) -> str:
-    """Return a value of a parameter on one line."""
+    """Return a parameter's value on one line."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return clipped(" ".join(shown(value).split()), most)
 
 
 def setting(value: Any, most: int = 60) -> str:
-    """Return a value that a parameter has on one line, 1.0 unlike 1."""
+    """Return a parameter's value on one line, with 1.0 and 1 distinct."""
     text = short(value, most)
     whole = isinstance(value, float) and text.lstrip("-").isdigit()
     return f"{text}.0" if whole else text
 
 
 def clipped(text: str, most: int) -> str:
-    """Return a text of at most so many characters."""
+    """Return a text cut to at most `most` characters."""
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def duration(seconds: float) -> str:
-    """Return a time in a unit that suits it.
+    """Return a duration in a suitable unit.
 
     >>> duration(0.021), duration(3.21), duration(75), duration(7384)
     ('21 ms', '3.21 s', '75 s', '2.05 h')

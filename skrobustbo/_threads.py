@@ -1,9 +1,9 @@
-"""Few threads in libraries, for as long as any thread of this process asks for it.
+"""Limit the threads of libraries while any thread of this process needs it.
 
-Most BLAS libraries have one number of threads for the whole process. Where two threads
-each set it and put it back, the one that ends last may put back what the other had set.
-So it is kept who asks for how many: the fewest count, and the last of them puts back
-what was there before the first.
+Most BLAS libraries have one number of threads for the whole process. If two threads
+each set and restore it, the last one may restore the value of the other. So all active
+limits are recorded: the smallest applies, and the last holder restores the value from
+before the first.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Held:
-    """To how many threads the libraries are held, and what is to be put back.
+    """The active limits, and the values to restore.
 
     Attributes
     ----------
     limits : list of int
-        One for each who holds them.
+        One for each holder.
     before : dict of str to (LibController, int)
-        By file, the libraries and their numbers of threads before.
+        The libraries by file, with their numbers of threads before.
     lock : Lock
         Held while any of this changes.
     """
@@ -38,11 +38,11 @@ class _Held:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        """Take a lock that nobody has: in a forked child, who had it is not there."""
+        """Replace the lock: in a forked child, the holder of the old one is missing."""
         self.lock = Lock()
 
     def take(self, libraries: Sequence[Any], n_threads: int) -> None:
-        """Hold libraries to some threads; a later caller may know of more of them."""
+        """Limit the threads of libraries; a later call may add libraries."""
         with self.lock:
             self.limits.append(n_threads)
             least = min(self.limits)
@@ -53,7 +53,7 @@ class _Held:
                     _set(library, least)
 
     def give_back(self, n_threads: int) -> None:
-        """Let the others have their threads, or put back what was there before."""
+        """Release a limit: apply the next smallest, or restore the original values."""
         with self.lock:
             self.limits.remove(n_threads)
             least = min(self.limits, default=math.inf)
@@ -69,8 +69,8 @@ class _Held:
 def _set(library: Any, n_threads: int) -> None:
     """Set the number of threads of a library, from any thread.
 
-    threadpoolctl from 3.8 on lets only the first thread that sets one set any again,
-    and ignores the others. Here it is under a lock, and counted.
+    From 3.8 on, threadpoolctl lets only the first thread that sets a number set it
+    again, and ignores others. Here, a lock and counting make it safe.
     """
     free = getattr(library, "clear_controlling_thread", lambda force: None)
     free(force=True)
@@ -82,16 +82,16 @@ _held = _Held()
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_held.renew_lock)
 
-#: The number of modules for which libraries were looked for last, and those found.
+#: The number of modules at the last search for libraries, and those found.
 _known: tuple[int, Sequence[Any], Sequence[Any]] = (0, (), ())
 
 
 def _libraries() -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return what sets the threads of each library loaded so far.
+    """Return the controllers of all loaded libraries.
 
-    First those with one number for the process, then those with one for each thread.
-    Looking for them takes longer than a cheap fold, so they are looked for again only
-    when there are other modules: libraries are loaded by those.
+    Libraries with one number for the process come first, then those with one for each
+    thread. The search takes longer than a cheap fold, so it is repeated only if there
+    are new modules, which may load libraries.
     """
     global _known
     n_modules = len(sys.modules)
@@ -104,9 +104,9 @@ def _libraries() -> tuple[Sequence[Any], Sequence[Any]]:
 
 @contextmanager
 def limited_threads(n_threads: int = 1, *, openmp: bool = False) -> Iterator[None]:
-    """Run the body with a number of threads in each BLAS library that is loaded.
+    """Run the body with a limited number of threads in each loaded BLAS library.
 
-    With `openmp`, OpenMP has as many.
+    With `openmp`, the limit also applies to OpenMP.
     """
     shared, own = _libraries()
     if not openmp:
@@ -124,7 +124,7 @@ def limited_threads(n_threads: int = 1, *, openmp: bool = False) -> Iterator[Non
 
 
 def _is_openmp(library: Any) -> bool:
-    """Return whether each thread of the process has a number of threads of its own."""
+    """Return whether each thread of the process has its own number of threads."""
     if library.user_api == "openmp":
         return True
     layer = getattr(library, "threading_layer", None)

@@ -1,4 +1,4 @@
-"""Trials, from ask to tell, and the store that holds them."""
+"""Trials, from ask to tell, and the containers that hold them."""
 
 from __future__ import annotations
 
@@ -15,68 +15,66 @@ from skrobustbo._forms import Count, NotNegative
 
 Array = NDArray[np.float64]
 FoldId = tuple[int, int]  # number of the trial, and of the split
-#: What a worker returns of a fold, before it is checked.
+#: What a worker returns for a fold, before validation.
 RawResult = dict[str, Any]
-#: The name, in the scores of a fold, of a metric that is the only one and has no name.
+#: Name of the only, unnamed metric in the scores of a fold.
 SINGLE = ""
 
-#: Values are clipped to this size before a model sees them, so that differences and
-#: sums of values are finite, too.
+#: Models see values clipped to this size, so that differences and sums are finite.
 _LARGEST = 1e300
-#: Values that differ by no more units in the last place than this differ by rounding.
+#: Values that differ by at most this many units in the last place count as equal.
 _ULPS = 16
 
-#: Columns of the results that are known when a candidate is asked, and the part of a
-#: trial that each is. Checkpoints have them, too.
+#: Columns of the results that are known when a candidate is asked, with the fields of a
+#: trial. Checkpoints store them too.
 COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
 
 class Survivor(TypedDict):
-    """A candidate model that survives; its length scales where it is told by them."""
+    """A surviving candidate model, with its length scales if they identify it."""
 
     label: str
     length_scales: list[float] | None
 
 
 class RungValue(TypedDict):
-    """The value of a point at a rung: None while pending, with an error of its own."""
+    """The value of a point at a rung and its error; None while pending."""
 
     rung: Count
     value: float | None
     std: NotNegative
 
 
-#: A number that a float can hold, to be kept as it is.
+#: A number that fits into a float, stored unchanged.
 Score = Annotated[
     bool | int | float,
     lambda score: isinstance(score, float) or abs(score) <= sys.float_info.max,
 ]
 Scores = Annotated[dict[str, Score], bool]
-#: A time that it took; nan where it is not known.
+#: A duration; nan if unknown.
 Seconds = Annotated[float, lambda seconds: not seconds < 0 and seconds != math.inf]
 
 
 @dataclass(frozen=True)
 class FoldResult:
-    """What came of one fold.
+    """The result of one fold.
 
     Attributes
     ----------
     test_scores : dict of str to float
-        Scores of the test rows, by the names of the metrics; `SINGLE` names one without
-        a name.
+        Scores of the test rows by metric; `SINGLE` is the name of an unnamed one.
     train_scores : dict of str to float, default=None
-        Those of the training rows, if asked for.
+        Scores of the training rows, if requested.
     n_test_samples : int, default=0
         Number of test rows.
     fit_time, score_time : float, default=nan
         Seconds.
     fit_error : str, default=None
-        The traceback of a fit that failed.
+        Traceback of a failed fit.
     predictions : array, default=None
-        Those for the test rows, if kept.
+        Predictions for the test rows, if stored.
     turn : int, default=0
-        Its place among all results of a search that depends on which came first.
+        Position among the results of a search that depends on their order.
     """
 
     test_scores: Scores
@@ -89,22 +87,22 @@ class FoldResult:
     turn: Count = 0
 
     def score(self, metric: str | None) -> float:
-        """Return the test score in a metric, None for the only one.
+        """Return the test score of a metric, None for the only one.
 
-        Where a callable scorer returns several metrics, a failure has one number until
-        its names are known.
+        If a callable scorer returns several metrics, a failure has one number until
+        their names are known.
         """
         scores = self.test_scores
         return float(scores.get(metric or SINGLE, scores.get(SINGLE, math.nan)))
 
     @property
     def has_failed(self) -> bool:
-        """Whether it has raised, or has a score that is no number."""
+        """Whether it raised, or has a score that is not a finite number."""
         finite = all(map(math.isfinite, self.test_scores.values()))
         return bool(self.fit_error) or not finite
 
 
-#: A finished fold, and its result.
+#: A finished fold and its result.
 Done = tuple[FoldId, FoldResult]
 
 
@@ -117,45 +115,42 @@ class Trial:
     params : dict
         The point as the user sees it.
     x : array of shape (n_columns,)
-        The same point, encoded by its branch; empty where no optimizer asked it.
+        The point as encoded by its branch; empty if no optimizer asked it.
     branch : int
-        Position of the branch that it is a point of; -1 for an estimator as given that
-        is a point of none.
+        Position of its branch; -1 for an estimator as given outside the space.
     number : int
-        Its place among all the trials of its optimizer, from 0; -1 before it has one.
+        Position among the trials of its optimizer, from 0; -1 at first.
     kind : {"initial", "model", "fallback", "told"}
-        Whether it is of the initial design, asked by a model, a design point in the
-        place of a model that failed, or told without being asked.
+        "initial": part of the initial design; "model": asked by a model; "fallback": a
+        design point because a model failed; "told": told without being asked.
     label : str
-        The model that chose it; its kind where none did.
+        The model that chose it; its kind without one.
     length_scales : list of float or None
-        Those of that model, in unit-cube coordinates, one for all parameters or one for
-        each column; None where the model is not one of length scales.
+        Length scales of that model, in unit-cube coordinates, one for all parameters or
+        one per column; None for other models.
     divisor : float or None
-        What divides the estimate in them; None where they are none of an estimate.
+        The divisor of an estimate that gives them; None if they are not estimated.
     mean, std : float
         That model's prediction before the evaluation, in units of the objective.
     alive : list of dict
-        The models surviving at the time: `label` and `length_scales` of each.
+        The surviving models at the time: `label` and `length_scales` of each.
     metadata : dict or None
-        What the policy noted when it proposed the point, in JSON types; None where no
-        model chose it.
+        Metadata of the policy for the point, in JSON types; None without a model.
     width : float
-        How far below the branch's promise its value may lie, in units of the
-        objective; nan where no promise was made.
+        How far its value may lie below the branch's promise, in units of the objective;
+        nan without a promise.
     rungs : list of dict
-        In an optimizer with a resource, the value at each rung asked, in the order
-        asked.
+        With a resource, the value at each rung, in the order asked.
     value : float or None
-        The value told, as told; None while pending. With a resource, the value at the
-        full amount, or what is expected of it.
+        The told value; None while pending. With a resource, the value at the full
+        amount or its prediction.
     value_std : float
-        Standard deviation of the value's own error: positive where it was estimated
-        from a part of the folds, 0 where it was measured in full.
+        Standard deviation of the value's error: positive if estimated from some of the
+        folds, 0 if fully measured.
     time : float or None
         When it was told, in seconds since the epoch.
     reset : bool
-        Whether its value made the policy forget what came before.
+        Whether its value made the policy forget earlier values.
     """
 
     params: dict[str, Any]
@@ -179,7 +174,7 @@ class Trial:
 
     @property
     def pending(self) -> bool:
-        """Whether the point has been asked and not told."""
+        """Whether the point has been asked but not told."""
         return self.value is None
 
     @property
@@ -192,28 +187,28 @@ class Trial:
 
 @dataclass(eq=False)
 class Evaluation:
-    """One evaluation of a trial: what a search calls a trial, and shows as a row.
+    """One evaluation of a trial, shown to users as a trial and as a row of results.
 
     With a resource, a trial may have several, each with a larger amount.
 
     Attributes
     ----------
     trial : Trial
-        What is evaluated.
+        The evaluated trial.
     resource : float or None
-        In a search with a resource, the amount of it; None if that is the full one.
+        With a resource, its amount; None for the full one.
     said : dict of str to object
-        What is known of it when it is asked: the parts of a trial in `COLUMNS`. Where
-        the trial was evaluated before, they are of this evaluation.
+        Facts known when it is asked: the fields of a trial in `COLUMNS`, but for this
+        evaluation.
     number : int
-        Its place among all the evaluations of a search, from 0; -1 before it has one.
+        Position among the evaluations of a search, from 0; -1 at first.
     folds : list of FoldResult
-        In a search, what came of each fold.
+        In a search, the results of its folds.
     estimate : (float, float) or None
-        Where only the first folds were fitted, the mean score that they let expect, and
-        the standard deviation of its error.
+        If only the first folds were fitted, the predicted mean score and the standard
+        deviation of its error.
     horizon : int or None
-        The number of evaluations to expect in all, as known when it was asked.
+        Total number of expected evaluations, as known when it was asked.
     """
 
     trial: Trial
@@ -231,20 +226,20 @@ class Evaluation:
 
     @property
     def branch(self) -> int:
-        """Position of the branch that it is a point of; -1 for none."""
+        """Position of its branch; -1 outside the space."""
         return self.trial.branch
 
     @property
     def is_outside(self) -> bool:
-        """Whether it is an estimator as given that is no point of the space.
+        """Whether it is an estimator as given outside the space.
 
-        No optimizer knows of it, and no parameters are set.
+        The optimizer does not know it, and no parameters are set.
         """
         return self.trial.branch < 0
 
     @property
     def metrics(self) -> list[str]:
-        """Names of the metrics; none if there is a single one."""
+        """Names of the metrics; empty if there is a single one."""
         return [name for fold in self.folds[:1] for name in fold.test_scores if name]
 
     def scores(self, metric: str | None) -> list[float]:
@@ -253,15 +248,15 @@ class Evaluation:
 
     @property
     def is_partial(self) -> bool:
-        """Whether it was evaluated with a part of the folds or of the resource."""
+        """Whether it was evaluated with only a part of the folds or the resource."""
         return self.estimate is not None or self.resource is not None
 
     def mean_score(self, metric: str | None) -> float:
-        """Return the mean test score, nan if one is not finite or not known."""
+        """Return the mean test score, nan if one is not finite or unknown."""
         return math.nan if self.is_partial else self.mean_of_folds(metric)
 
     def mean_of_folds(self, metric: str | None) -> float:
-        """Return the mean of the test scores there are, nan if one is not finite."""
+        """Return the mean of the existing test scores, nan if one is not finite."""
         with np.errstate(over="ignore"):
             mean = float(np.mean(self.scores(metric)))
         return mean if math.isfinite(mean) else math.nan
@@ -273,16 +268,16 @@ class Evaluation:
 
 
 class Trials:
-    """Trials of all branches, in the order in which they came and were told.
+    """Trials of all branches, in the order asked and told.
 
-    Values are kept raw, in the trials. What a model sees of them, on which scale, is
-    derived when asked for, as that scale changes with every value.
+    Trials store raw values. The scale that a model sees changes with every value, so it
+    is computed on demand.
 
     Attributes
     ----------
     n_before : int
-        Trials, the first ones, that are of an earlier search; those after them are
-        numbered from 0 on.
+        Number of trials from an earlier search, which come first; later ones are
+        numbered from 0.
     """
 
     def __init__(self) -> None:
@@ -300,9 +295,9 @@ class Trials:
 
     @property
     def best(self) -> int | None:
-        """Index of the first best finite value among the told, None if there is none.
+        """Index of the first best finite told value, None if there is none.
 
-        A value that is an estimate is best only where there are no others.
+        Estimates count only if there are no other values.
         """
         values = self._without_estimates(self._told_values)
         finite = np.isfinite(values)
@@ -322,15 +317,15 @@ class Trials:
 
     @property
     def value_stds(self) -> Array | None:
-        """Standard deviations of the values' own errors; None if all are zero."""
+        """Standard deviations of the errors of the values; None if all are zero."""
         stds = np.array([trial.value_std for trial in self.told])
         return stds if stds.any() else None
 
     @property
     def values(self) -> Array:
-        """Values of the told points, shape (n,); nan where a point failed.
+        """Values of the told points, shape (n,); nan for failures.
 
-        They are as told, but for those near the largest float, which are +-1e300.
+        They are as told, except that those near the largest float are +-1e300.
         """
         values = self._told_values
         return np.where(np.isfinite(values), values.clip(-_LARGEST, _LARGEST), np.nan)
@@ -342,19 +337,19 @@ class Trials:
 
 @dataclass(frozen=True)
 class Measured:
-    """Values of which only those measured in full count, and which a policy chose."""
+    """Values without estimates, and a mask of those that a policy chose."""
 
     values: Array
     chosen: NDArray[np.intp]
 
 
 class BranchTrials(Trials):
-    """The trials of one branch, which may use a part of those told.
+    """The trials of one branch, all or some of those told.
 
     Attributes
     ----------
     only_full : bool
-        Whether only values at the full resource are among those told.
+        Whether it holds only values at full resource.
     """
 
     def __init__(self) -> None:
@@ -363,17 +358,17 @@ class BranchTrials(Trials):
         self._seen: set[bytes] = set()
 
     def add(self, trial: Trial) -> None:
-        """Add a trial, asked or told."""
+        """Add an asked or told trial."""
         self.trials.append(trial)
         self._seen.add(trial.x.tobytes())
 
     def keep(self, full: Sequence[Trial]) -> None:
-        """Keep only these of the told trials, and from now on only full values."""
+        """Keep only these told trials, and only full values from now on."""
         self.told, self.only_full = list(full), True
 
     @property
     def chosen(self) -> NDArray[np.intp]:
-        """Indices of the told points that a policy has chosen."""
+        """Indices of the told points that a policy chose."""
         return np.flatnonzero([trial.metadata is not None for trial in self.told])
 
     @property
@@ -387,14 +382,14 @@ class BranchTrials(Trials):
 
     @property
     def incumbent(self) -> int | None:
-        """Index of the best value: if they differ by rounding only, the first one."""
+        """Index of the best value; the first of those that differ only by rounding."""
         best, values = self.best, self.values
         if best is None or not is_constant(values[np.isfinite(values)]):
             return best
         return int(np.argmax(np.isfinite(self._without_estimates(values))))
 
     def is_pending(self, x: Array) -> bool:
-        """Return whether an encoded point has been asked and not told."""
+        """Return whether an encoded point has been asked but not told."""
         known = self.find(x)
         return known is not None and known.pending
 
@@ -408,17 +403,17 @@ class BranchTrials(Trials):
 
 
 def limited(value: float) -> float:
-    """Return a value, clipped to the range that models can handle."""
+    """Return a value clipped to the range that models can handle."""
     return min(max(value, -_LARGEST), _LARGEST)
 
 
 def rounding(size: float) -> float:
-    """Return the largest difference of values of a size that may be rounding."""
+    """Return the largest rounding error of values of a given size."""
     return _ULPS * math.ulp(size)
 
 
 def is_constant(finite: Array) -> bool:
-    """Return whether finite values are all equal, but for rounding."""
+    """Return whether finite values are all equal up to rounding."""
     if not len(finite):
         return True
     low, high = float(finite.min()), float(finite.max())

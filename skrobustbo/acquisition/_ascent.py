@@ -1,9 +1,9 @@
-"""Climbing from several points at once: projected BFGS in the unit cube.
+"""Climb from several points at once: projected BFGS in the unit cube.
 
 The points do not interact. They share the calls of the function, which cost little more
-for four points than for one, but each has its own approximation of the inverse Hessian
-and its own step length, so that one that is through, or in a narrow valley, does not
-hold the others up.
+for four points than for one. Each has its own approximation of the inverse Hessian and
+its own step length, so a point that has finished, or is in a narrow valley, does not
+delay the others.
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ from numpy.typing import NDArray
 from skrobustbo._arrays import Array
 
 Flags = NDArray[np.bool_]
-#: Points of shape (k, d) to values, shape (k,), and gradients, shape (k, d).
+#: Maps points of shape (k, d) to values, shape (k,), and gradients, shape (k, d).
 Function = Callable[[Array], tuple[Array, Array]]
 
-#: Calls of the function. Most points are through after a dozen.
+#: Maximum calls of the function. Most points finish after a dozen.
 _MAX_CALLS = 20
-#: Length of the first step, in units of the reach.
+#: Length of the first step, in units of the length scales.
 _FIRST = 0.3
-#: Share of the linear prediction that a step has to gain (Armijo's condition).
+#: Share of the linear prediction that a step must gain (Armijo's condition).
 _SUFFICIENT = 1e-4
-#: A step shorter than this, in every coordinate, ends a climb.
+#: A climb ends with a step shorter than this in every coordinate.
 _SHORTEST = 1e-7
-#: Where the function is convex along a step, the next one is so much longer.
+#: Factor on the next step where the function is convex along a step.
 _LONGER = 4.0
-#: A climb is given up if so many times what its last step promised would not take it
-#: to the height of the highest one.
+#: A climb is given up if this many times the gain promised by its last step would not
+#: reach the highest one.
 _HOPE = 10.0
-#: A step along which the slope falls by a smaller share has met no curvature to learn.
+#: Steps along which the slope falls by less than this share show no curvature.
 _LEAST_CURVATURE = 1e-4
-#: Of more columns than this, climbs leave out those of no reach: their matrices grow
-#: with the square.
+#: With more columns than this, climbs leave out constant ones: their matrices grow with
+#: the square.
 _WIDE = 256
 
 
 def ascend(
     function: Function, X: Array, length_scales: Array, tolerance: float
 ) -> Array:
-    """Return the ends of climbs, no lower than where they start.
+    """Return the end points of climbs, at least as high as their starts.
 
     Parameters
     ----------
     function : callable
-        What to climb, with its gradient; differentiable.
+        The differentiable function to climb, with its gradient.
     X : array of shape (k, d)
-        Where to start, in the unit cube.
+        Starting points in the unit cube.
     length_scales : array of shape (d,)
-        Distance over which the function varies in each coordinate, 0 for one to be kept
-        as it is. It takes the place of the Hessian until steps have told more.
+        Distance over which the function varies in each coordinate, 0 for fixed ones. It
+        replaces the Hessian until steps have shown more.
     tolerance : float
-        A step that gains less ends a climb.
+        A climb ends with a step that gains less.
 
     Returns
     -------
@@ -101,18 +101,18 @@ def _dot(v: Array, w: Array) -> Array:
 
 @dataclass
 class _Climbs:
-    """Where climbs are.
+    """The state of the climbs.
 
     Attributes
     ----------
     x, value, slope : arrays of shape (k, d), (k,) and (k, d)
-        The points, and value and gradient there.
+        The points, with values and gradients.
     H : array of shape (k, d, d)
         Approximate inverses of minus the Hessian.
     length : array of shape (k, 1)
-        Share of the full step to be tried next.
+        Fraction of the full step to try next.
     fresh : array of bool, shape (k,)
-        Whether H still is the first guess.
+        Whether H is still the first guess.
     """
 
     x: Array
@@ -124,18 +124,17 @@ class _Climbs:
 
     @classmethod
     def begin(cls, x: Array, value: Array, slope: Array, metric: Array) -> _Climbs:
-        """Return climbs whose first step has a set length, measured in the reach."""
+        """Return climbs whose first step has a set length in length scales."""
         steepness = np.sqrt(slope**2 @ metric)
         factor = _FIRST / np.where(steepness > 0, steepness, 1.0)
         H, k = factor[:, None, None] * np.diag(metric), len(x)
         return cls(x, value, slope, H, np.ones((k, 1)), np.ones(k, bool))
 
     def rows(self, kept: Flags) -> _Climbs:
-        """Return some of the climbs."""
         return _Climbs(*(getattr(self, field.name)[kept] for field in fields(self)))
 
     def step(self, function: Function, metric: Array, tolerance: float) -> Flags:
-        """Try a step of each climb and return which of them are over."""
+        """Try a step of each climb and return which of them have ended."""
         trial = np.minimum(np.maximum(self.x + self.length * self._way(), 0.0), 1.0)
         value, slope = function(trial)
         step, bend = trial - self.x, self.slope - slope
@@ -156,10 +155,10 @@ class _Climbs:
         return done
 
     def _way(self) -> Array:
-        """Return the quasi-Newton steps, along the bounds where these are in the way.
+        """Return the quasi-Newton steps, along active bounds where necessary.
 
-        With rows and columns of H left out what remains is positive definite, so the
-        way leads upwards (Bertsekas 1982).
+        The remaining rows and columns of H are positive definite, so the step leads
+        upwards (Bertsekas 1982).
         """
         held = (self.x <= 0) & (self.slope < 0) | (self.x >= 1) & (self.slope > 0)
         if not held.any():
@@ -171,7 +170,7 @@ class _Climbs:
     def _learn(
         self, step: Array, bend: Array, up: Flags, promise: Array, metric: Array
     ) -> None:
-        """Update H (Broyden, Fletcher, Goldfarb, Shanno) where a step went up."""
+        """Update H (Broyden, Fletcher, Goldfarb, Shanno) where a step led upwards."""
         curvature = _dot(step, bend)
         concave = up & (curvature > _LEAST_CURVATURE * promise)
         if self.fresh.any():
@@ -186,14 +185,14 @@ class _Climbs:
             self.H[up & ~concave] *= _LONGER
 
     def _rescale(self, curvature: Array, bend: Array, rows: Flags, m: Array) -> None:
-        """Give the first guess the size that the first step speaks for."""
+        """Scale the first guess according to the first step."""
         if rows.any():
             factor = curvature[rows] / (bend[rows] ** 2 @ m)
             self.H[rows] = factor[:, None, None] * np.diag(m)
             self.fresh = self.fresh & ~rows
 
     def _shorten(self, promise: Array, gain: Array, up: Flags) -> None:
-        """Go back to full steps, or where the last one failed to its parabola's top."""
+        """Return to full steps, or after a failure to the top of the parabola."""
         excess = np.where(up | np.isnan(gain), np.inf, promise - gain)
         top = 0.5 * promise / excess
         shorter = self.length * np.minimum(np.maximum(top, 0.1), 0.5)[:, None]

@@ -1,4 +1,4 @@
-"""The end of a finite space: a file of its own, for the links in the documentation."""
+"""The error for an exhausted finite space (a module, so that pages can link to it)."""
 
 
 class SpaceExhausted(Exception):

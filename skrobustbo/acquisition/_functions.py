@@ -1,4 +1,4 @@
-"""Acquisition functions: of one posterior, over several models, over perturbations."""
+"""Acquisition functions of one posterior, several models, or perturbations."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from skrobustbo._arrays import Array
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
 _SQRT_HALF_PI, _SQRT_HALF = float(np.sqrt(np.pi / 2)), float(np.sqrt(0.5))
 _LOG_SQRT_2PI = float(np.log(_SQRT_2PI))
-#: Smaller deviations are taken as this: the logarithm of no improvement is no number.
+#: Smaller deviations are raised to this: zero improvement has no logarithm.
 _LEAST_DEVIATION = 1e-12
-#: So many deviations below the incumbent a series takes over: the closed form has lost
-#: four digits there, and the series is right to ten.
+#: This many deviations below the incumbent, a series takes over: the closed form has
+#: lost four digits there, and the series is accurate to ten.
 _FAR = -100.0
-#: So many above it, the improvement is the difference to all digits.
+#: This many deviations above it, the improvement equals the difference.
 _NEAR = 30.0
-#: Coordinates of perturbations formed at once (32 MiB), and how many perturbations of a
-#: point are reckoned with at least: those of a finite space differ in number.
+#: Maximum coordinates of perturbations held at once (32 MiB), and the least assumed
+#: number of perturbations per point, which varies in finite spaces.
 _MOST, _USUAL = 2**22, 65
 
 
 class Belief(Protocol):
-    """What an acquisition function needs of a posterior."""
+    """The interface of posteriors for acquisition functions."""
 
     @property
     def length_scales(self) -> Array:
         """Distance over which it varies in each column, shape (n_columns,)."""
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
-        """Return mean and deviation at points, both of shape (m,)."""
+        """Return mean and deviation at points, each of shape (m,)."""
 
     def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
-        """Return mean, deviation, and the gradients of both, at points."""
+        """Return mean, deviation and the gradients of both at points."""
 
 
 class Acquisition(Protocol):
-    """A function of encoded points to be maximised.
+    """A function of encoded points to maximise.
 
-    One that knows over which distance it varies says so in an attribute
-    `length_scales`, of shape (n_columns,). Climbs then take fewer steps.
+    An optional attribute `length_scales`, of shape (n_columns,), gives the distance
+    over which it varies. Climbs then take fewer steps.
     """
 
     def __call__(self, Z: Array) -> Array:
@@ -56,19 +56,18 @@ class Acquisition(Protocol):
 
 
 def reach_of(acq: Acquisition) -> Array:
-    """Return the distance over which a function varies: the cube's if it is silent."""
+    """Return the distance over which a function varies, by default the cube's."""
     return getattr(acq, "length_scales", np.ones(1))
 
 
 @dataclass(frozen=True)
 class OfPosterior:
-    """What functions of one posterior share: it, and over which distance they vary."""
+    """Base class of the functions of one posterior."""
 
     posterior: Belief
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which the function varies: that of the posterior."""
         return self.posterior.length_scales
 
 
@@ -79,7 +78,7 @@ class UCB(OfPosterior):
     Parameters
     ----------
     posterior : Belief
-        Posterior that gives mean and standard deviation.
+        Gives mean and standard deviation.
     beta : float
         Width of the band in standard deviations; 0 gives the posterior mean, a negative
         number the lower confidence bound.
@@ -103,16 +102,16 @@ class EI(OfPosterior):
     """Expected improvement over an incumbent, s (a Phi(a) + phi(a)), s = nu sigma.
 
     Here a = (mu - incumbent) / s. See Wang and de Freitas (2014), equation (4), where
-    nu multiplies the standard deviation; nu = 1 is the plain expected improvement. If
-    the standard deviation is zero, so is the improvement.
+    nu multiplies the standard deviation; nu = 1 is the plain expected improvement.
+    Where the standard deviation is zero, so is the improvement.
 
     Parameters
     ----------
     posterior : Belief
-        Posterior that gives mean and standard deviation.
+        Gives mean and standard deviation.
     incumbent : float
-        The value to improve on, in the units of the posterior: the largest posterior
-        mean (EI(mu)) or the best value seen (EI(f)).
+        The value to improve on, in units of the posterior: the largest posterior mean
+        (EI(mu)) or the best value seen (EI(f)).
     nu : float, default=1.0
         Factor on the standard deviation.
     """
@@ -145,15 +144,15 @@ class EI(OfPosterior):
 class LogEI(OfPosterior):
     """Logarithm of the expected improvement, log(s h(a)) with h(a) = a Phi(a) + phi(a).
 
-    It has the same maximum as `EI`. Its slope leads there even from points where the
+    It has the same maximum as `EI`. Its gradient leads there even from points where the
     improvement itself is too small for a float (Ament et al. 2023, section 4).
 
     Parameters
     ----------
     posterior : Belief
-        Posterior that gives mean and standard deviation.
+        Gives mean and standard deviation.
     incumbent : float
-        The value to improve on, in the units of the posterior.
+        The value to improve on, in units of the posterior.
     """
 
     incumbent: float
@@ -180,7 +179,7 @@ class LogEI(OfPosterior):
 def log_improvement(a: Array) -> tuple[Array, Array, Array]:
     """Return log h(a), Phi(a) / h(a) and phi(a) / h(a), without under- or overflow.
 
-    All are expressed by Phi / phi, which is of a moderate size unless a is large.
+    All are computed from Phi / phi, which has a moderate size unless a is large.
     """
     if np.abs(a).max(initial=0.0) > _NEAR:
         return _far_improvement(a)
@@ -190,7 +189,7 @@ def log_improvement(a: Array) -> tuple[Array, Array, Array]:
 
 
 def _far_improvement(a: Array) -> tuple[Array, Array, Array]:
-    """Return the same where terms cancel, far below, or overflow, far above."""
+    """Return the same where terms cancel (far below) or overflow (far above)."""
     above, near = a > _NEAR, np.minimum(a, _NEAR)
     ratio = np.where(above, 1.0, _phi_ratio(near))
     q = np.where(a < _FAR, a, _FAR) ** -2.0
@@ -207,13 +206,13 @@ def _phi_ratio(a: Array) -> Array:
 
 @dataclass(frozen=True)
 class OfSeveral:
-    """What combinations of functions share: these, and how far they vary together."""
+    """Base class of combinations of acquisition functions."""
 
     acqs: Sequence[Acquisition]
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which the combination varies: the least of theirs."""
+        """Distance over which the combination varies: the smallest of all functions."""
         return reduce(np.minimum, map(reach_of, self.acqs))
 
     def _each_with_gradient(self, Z: Array) -> tuple[Array, Array]:
@@ -226,7 +225,8 @@ class OfSeveral:
 class UnionMax(OfSeveral):
     """The largest of several acquisition functions, point by point.
 
-    It is optimistic twice: over points and over candidate models in one maximisation.
+    It is optimistic in two ways: over points and over candidate models, in a single
+    maximisation.
 
     Parameters
     ----------
@@ -245,13 +245,13 @@ class UnionMax(OfSeveral):
         return values[top, rows], gradients[top, rows]
 
     def attained_by(self, x: Array) -> int:
-        """Return which function attains the largest value at a point, first of ties."""
+        """Return which function is largest at a point; ties go to the first."""
         return int(np.argmax([acq(x[None, :])[0] for acq in self.acqs]))
 
 
 @dataclass(frozen=True)
 class WeightedSum(OfSeveral):
-    """A weighted sum of acquisition functions: their mean over a posterior of models.
+    """A weighted sum of acquisition functions, such as the mean over models.
 
     Parameters
     ----------
@@ -282,8 +282,8 @@ class WorstCase:
     acq : Acquisition
         The function.
     ball : callable
-        Points of shape (m, n_columns) to their feasible perturbations, shape
-        (m, k, n_columns), the point itself among them.
+        Maps points of shape (m, n_columns) to their feasible perturbations, shape (m,
+        k, n_columns), including the points themselves.
     """
 
     acq: Acquisition
@@ -307,16 +307,16 @@ class WorstCase:
         return self.acq(around.reshape(m * k, d)).reshape(m, k)
 
     def _block(self, Z: Array) -> int:
-        """Return how many points may have their perturbations formed at once."""
+        """Return how many points may have their perturbations computed at once."""
         m, d = Z.shape
         few = m * _USUAL * d <= _MOST
         k = _USUAL if few else max(_USUAL, self.ball(Z[:1]).shape[1])
         return max(1, _MOST // (k * d))
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the smallest value and the gradient at the perturbation of it.
+        """Return the smallest value and the gradient at its perturbation.
 
-        By the envelope theorem: the worst perturbation moves with the point.
+        By the envelope theorem, because the worst perturbation moves with the point.
         """
         around = self.ball(Z)
         worst = self._values(around).argmin(axis=1)

@@ -1,8 +1,8 @@
-"""Maximising an acquisition function over a mixed space.
+"""Maximise an acquisition function over a mixed space.
 
-Sample, choose starts, then alternate: climb the continuous columns by gradient, sweep
-each discrete parameter through its table of encoded rows. Integers and categories are
-one case, a table. Small finite spaces are scored whole.
+Sample, choose starting points, then alternate: climb the continuous columns by
+gradient, and sweep each discrete parameter through its table of encoded rows, integers
+as well as categories. Small finite spaces are evaluated completely.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition, reach_of
 from skrobustbo.space import Space
 
-#: Finite spaces up to this size are scored whole, point by point.
+#: Finite spaces up to this size are evaluated completely.
 ENUMERATED = 4096
-#: Space-filling points of the sample, those around the incumbents, and how many of all
-#: of them are improved on.
+#: Space-filling points in the sample, points around the incumbents, and starting points
+#: chosen among them.
 _SAMPLE, _AROUND, _STARTS = 256, 80, 4
-#: Finite spaces up to this size are listed as a last resort, to find what is untried.
+#: As a last resort, finite spaces up to this size are listed to find untried points.
 _LISTED = 2**20
-#: Points listed at once.
+#: Number of points listed at once.
 _BLOCK = 2**13
-#: Choices swept of those that are new and so all alike: of the sample, and of all.
+#: Number of new choices to sweep, as they are all alike: from the sample, and in all.
 _FRESH = 8
-#: A climb ends where a step gains less, in deviations of the sample's values.
+#: A climb ends with a smaller gain, in deviations of the sample's values.
 _PRECISION = 1e-5
 #: Spread of the points around the incumbents, in unit-cube coordinates.
 _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
-#: Steps tried around each start where a constraint may cut a climb short, and rounds.
+#: Steps around each start if a constraint may stop a climb early, and rounds of them.
 _STEPS, _ROUNDS = 40, 3
 #: The first points of a sequence, without the seed's shift.
 _base_points = lru_cache(maxsize=16)(partial(sobol, seed=0))
@@ -60,26 +60,26 @@ def neighbours(domain: Space, X: Array, rng: np.random.Generator) -> Array:
 
 
 class Maximizer:
-    """The argmax over feasible points of one space, for one `ask`.
+    """Maximises over the feasible points of one space, during one `ask`.
 
-    All calls on one object see the same raw sample, so that what a policy derives from
-    several maxima is a function of its arguments.
+    All calls of one object use the same sample, so values that a policy derives from
+    several maxima depend only on its arguments.
 
     Parameters
     ----------
     domain : Space
         The space.
     taken : callable, optional
-        Whether a point, shape (n_columns,), is not to be proposed (again).
+        Returns whether a point, shape (n_columns,), must not be proposed again.
     rng : numpy.random.Generator
-        Source of the sample and of the choice of starts.
+        Random numbers for the sample and the choice of starts.
     incumbents : array of shape (k, n_columns), optional
-        Incumbents, sampled around as well.
+        Incumbents; the sample includes points around them.
     pool : array of shape (p, n_columns), optional
-        Points known to be feasible, where the space has constraints.
+        Known feasible points, if the space has constraints.
     seen : array of shape (n, n_columns), optional
-        The points that models have seen: of many unordered choices only theirs, and a
-        few new ones, are swept.
+        Points that models have seen: with many unordered choices, only their choices
+        and a few new ones are swept.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Maximizer:
         self._incumbents = none if incumbents is None else incumbents
         self._pool = none if pool is None else pool
         self._seen = none if seen is None else seen
-        # Generators are made of them when needed: three of the five rarely are.
+        # Generators are created when needed: three of the five rarely are.
         self._rng = cache(np.random.default_rng)
         seeds = rng.bit_generator.seed_seq.spawn(5)  # type: ignore[attr-defined]
         self._sample_seed, self._luck_seed, self._draw_seed = seeds[:3]
@@ -106,7 +106,7 @@ class Maximizer:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether the space is small enough to be scored whole."""
+        """Whether the space is small enough to be evaluated completely."""
         if self.domain.size <= ENUMERATED:
             return True
         swept = self.domain.swept
@@ -115,10 +115,10 @@ class Maximizer:
 
     @cached_property
     def sample(self) -> Array:
-        """The raw sample, or the whole space, shape (m, n_columns)."""
+        """The sample, or the whole space, shape (m, n_columns)."""
         if self.whole:
             return self._some(self.domain.enumerate())
-        # A Sobol sequence shifted at random (Cranley and Patterson 1976): a scrambling
+        # A Sobol sequence with a random shift (Cranley and Patterson 1976): scrambling
         # at every step would cost more than the posterior at its points.
         n = self.domain.n_uniform
         U = (_base_points(_SAMPLE, n) + self._rng(self._sample_seed).random(n)) % 1.0
@@ -132,7 +132,7 @@ class Maximizer:
 
     @cached_property
     def _roulette(self) -> Array:
-        """The luck of each sampled point as a start, the same in every call."""
+        """Random numbers that select starting points, the same in every call."""
         rng = np.random.default_rng(self._luck_seed)
         return 0.3 * rng.gumbel(size=len(self.sample))
 
@@ -144,7 +144,7 @@ class Maximizer:
         return neighbours(self.domain, X, self._rng(self._sample_seed))
 
     def _feasible(self, X: Array) -> Array:
-        """Return the feasible among the points; if few, others near known ones, too."""
+        """Return the feasible points; if few, also others near known ones."""
         X = X[self.domain.allows(X)]
         if len(X) < _SAMPLE and len(self._pool):
             near = self._near_pool(self._rng(self._sample_seed))
@@ -157,14 +157,14 @@ class Maximizer:
         return X[self.domain.allows(X)]
 
     def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
-        """Return the feasible point of highest value, and that value.
+        """Return the feasible point of highest value, with its value.
 
         Parameters
         ----------
         acq : Acquisition
             The function to maximise.
         inner : bool, default=False
-            Range over all feasible points, those tried before included.
+            Whether to include points that were tried before.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Maximizer:
                 acq, X[starts], values[starts], _PRECISION * spread, inner
             )
             X, values = np.concatenate([best, X]), np.concatenate([top, values])
-        # A stable sort puts the improved points before a sampled one of equal value.
+        # A stable sort puts improved points before a sampled one of equal value.
         for i in np.argsort(-values, kind="stable"):
             if inner or self.free(X[i]):
                 return X[i], float(values[i])
@@ -188,7 +188,7 @@ class Maximizer:
         return x, float(acq(x[None, :])[0])
 
     def farthest(self) -> Array:
-        """Return the feasible point that the points seen leave most uncovered."""
+        """Return the feasible point that is farthest from all points seen."""
         X, uncovered = self.sample, Uncovered(self._seen, self.domain.climbed)
         if not self.whole:
             X = uncovered.ascend(X, self.domain, self._rng(self._step_seed))
@@ -199,7 +199,7 @@ class Maximizer:
     def within(self, acq: Acquisition, x: Array, radius: float) -> Array:
         """Return the maximiser of `acq` over the box of half side `radius` around `x`.
 
-        Where no point of the box is left, it is one near it.
+        If no point of the box is left, return one nearby.
         """
         local = copy.copy(self)
         for drawn in ("sample", "_roulette", "_tables"):
@@ -237,9 +237,9 @@ class Maximizer:
                 yield from self.domain.at(order[start : start + _BLOCK])
 
     def _starts(self, values: Array) -> Indices:
-        """Return the best sampled point and others by roulette, high values first.
+        """Return the best sampled point, and others drawn by value.
 
-        Gumbel noise on standardised values draws without replacement with odds that
+        Gumbel noise on standardised values draws without replacement, with odds that
         grow exponentially with the value.
         """
         order: Indices = np.argsort(-values - self._roulette)[:_STARTS]
@@ -261,11 +261,11 @@ class Maximizer:
     def _climbed(
         self, acq: Acquisition, X: Array, values: Array, tolerance: float
     ) -> tuple[Array, Array]:
-        """Ascend in the continuous columns, snap, and return what is better."""
+        """Climb in the continuous columns, snap, and return what is better."""
         columns = self.domain.climbed
         if not len(columns):
             return X, values
-        # Columns of no reach stay as they are.
+        # Constant columns do not move.
         length_scales = np.zeros(X.shape[1])
         own = np.minimum(reach_of(acq), 1.0)
         length_scales[columns] = np.broadcast_to(own, length_scales.shape)[columns]
@@ -280,7 +280,7 @@ class Maximizer:
     def _nearer(self, acq: Acquisition, X: Array, ends: Array) -> Array:
         """Return the best feasible points on the way to the ends, and around them.
 
-        A climb knows no constraint: it is cut back to where it left the feasible set,
+        A climb ignores constraints: it is cut back to where it left the feasible set,
         and small steps in all directions follow the border.
         """
         shares = np.array([1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02])
@@ -294,7 +294,7 @@ class Maximizer:
         return X
 
     def _best_feasible(self, acq: Acquisition, X: Array, trials: Array) -> Array:
-        """Return each of the points or the best of its feasible trials, if better."""
+        """Return each point, or its best feasible trial if that is better."""
         k = trials.shape[1]
         flat = self.domain.snap(trials.reshape(-1, X.shape[1]))
         values = np.where(self.domain.allows(flat), acq(flat), -np.inf).reshape(-1, k)
@@ -304,7 +304,7 @@ class Maximizer:
         return np.where(better[:, None], flat.reshape(-1, k, X.shape[1])[rows, best], X)
 
     def _alike(self, columns: Indices) -> bool:
-        """Return whether models see no difference between new rows of a table."""
+        """Return whether new rows of a table look alike to models."""
         return len(columns) == 1 and columns[0] in self.domain.nominal
 
     @cached_property
@@ -318,9 +318,9 @@ class Maximizer:
         ]
 
     def _told_apart(self, columns: Indices, table: Array) -> Array:
-        """Return the rows of the codes seen and of a few others.
+        """Return the rows of the codes seen, and of a few others.
 
-        Of those in the sample some feasible point is known.
+        For those in the sample, a feasible point is known.
         """
         codes, known = table[:, 0], self._seen[:, columns[0]]
         fresh = np.setdiff1d(codes, known)
@@ -332,7 +332,7 @@ class Maximizer:
     def _swept(self, acq: Acquisition, X: Array, inner: bool) -> Array:
         """Try the rows of each discrete parameter's table, all points in one call.
 
-        Unless `inner`, points step around those taken, which lie where values are high.
+        Unless `inner`, points move around taken ones, which lie where values are high.
         """
         X = X.copy()
         for columns, table in self._tables:
@@ -342,7 +342,7 @@ class Maximizer:
             values = acq(flat).reshape(trials.shape[:2])
             if self.domain.constrained:
                 values[~self.domain.allows(flat).reshape(values.shape)] = -np.inf
-            # The present row wins a tie, or the alternation might not end.
+            # The present row wins ties, or the alternation might not end.
             present = (table == X[:, None, columns]).all(axis=2)
             values[present] = np.nextafter(values[present], np.inf)
             for i, order in enumerate(np.argsort(-values, axis=1, kind="stable")):
@@ -353,7 +353,7 @@ class Maximizer:
 
 
 def _ranked(values: Array) -> Array:
-    """Return values with the infinite just beyond the finite, and nan among the low."""
+    """Return values with the infinite just above the finite, and nan among the low."""
     if np.isfinite(values).all():
         return values
     finite = values[np.isfinite(values)]
@@ -366,18 +366,18 @@ def _ranked(values: Array) -> Array:
 # Functions of distance ----------------------------------------------------------------
 
 
-#: In the search for the farthest point: points kept, steps around each, and how far
-#: they lead, in units of the distance reached.
+#: In the search for the farthest point: points kept, steps around each, and their
+#: length, in units of the distance reached.
 _KEPT, _TRIED, _SHARES = 8, 16, (0.3, 0.1, 0.03, 0.01)
-#: What a function loses at a point that is outside of a box by its half side.
+#: Loss at a point outside a box by its half side.
 _STEEP = 500.0
 
 
 def distances(X: Array, Y: Array) -> Array:
     """Return the distances of all rows of `X` from all rows of `Y`, at most 1.
 
-    That of two encoded points is the distance in the column in which they differ most.
-    So two unordered choices are apart by the same whatever their codes are.
+    The distance of two encoded points is the largest difference in a column. So two
+    unordered choices have the same distance whatever their codes.
     """
     return np.minimum(cdist(X, Y, "chebyshev"), 1.0)
 
@@ -386,7 +386,7 @@ def distances(X: Array, Y: Array) -> Array:
 class Uncovered:
     """Distance from the nearest point seen, or twice that from the nearest border.
 
-    The border counts twice: a point on it covers no more than half of what it would
+    The border counts twice because a point on it covers at most half of what it would
     cover in the middle.
 
     Parameters
@@ -394,7 +394,7 @@ class Uncovered:
     seen : array of shape (n, n_columns)
         The points.
     continuous : array of int
-        The columns that have a border.
+        The columns with a border.
     """
 
     seen: Array
@@ -407,10 +407,10 @@ class Uncovered:
         return np.minimum(nearest, 2 * border)
 
     def ascend(self, X: Array, domain: Space, rng: np.random.Generator) -> Array:
-        """Return the best of some points, and feasible ones further up around them.
+        """Return the best of some points, moved to higher feasible points.
 
-        A distance has edges, on which gradients are of no use: ever smaller steps come
-        closer to the top for less.
+        A distance has edges where gradients do not help; steps that become ever smaller
+        approach the top for less.
         """
         for share in _SHARES:
             values = self(X)
@@ -426,7 +426,7 @@ class Uncovered:
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """A function that falls off steeply outside of a box.
+    """A function with a steep penalty outside a box.
 
     Parameters
     ----------

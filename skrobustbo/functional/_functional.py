@@ -40,7 +40,7 @@ _UNDER_WAY = "The run is in progress."
 class SearchResult(OptimizeResult):
     """An `OptimizeResult` whose ``values`` are those of the function.
 
-    The plain class is a dict, and would give its method of that name instead.
+    The plain class is a dict and would return its method ``values`` instead.
     """
 
     @property
@@ -70,14 +70,14 @@ def maximize(
     ----------
     func : callable
         Takes a params dict and returns a number; nan is a failed evaluation. Exceptions
-        are raised to the caller, with the result so far in the attribute ``result``.
-        With several jobs in processes, it must be possible to send it to them.
+        are passed on to the caller, with the result so far in the attribute ``result``.
+        It must be picklable if several jobs run in processes.
     space : Space, dict or list of dict
         The search space; the dicts of a list are branches of one search.
     n_iter : int, default=50
         Total number of evaluations.
     policy : str or Policy, default="robust"
-        How points are chosen.
+        How to choose points.
     n_initial_points : int, default=None
         Number of evaluations before the model takes over; see `Optimizer`.
     initial_params : list of dict, default=None
@@ -85,17 +85,17 @@ def maximize(
     constraints : callable, default=None
         Takes a params dict and returns True if the function may be evaluated there.
     n_jobs : int, default=None
-        Number of evaluations to run in parallel with joblib: on its current backend,
+        Number of evaluations to run in parallel with joblib, on its current backend,
         each in a separate worker. It does not change which points are evaluated.
     batch_size : int, default=1
         Number of points asked before the first of them is told.
     schedule : {"rounds", "window", "free"}, default="rounds"
-        When the next point is asked. "rounds": when all of a round are evaluated.
+        When to ask the next point. "rounds": when all of a round are evaluated.
         "window": when the oldest running one is; values are told in the order asked.
-        "free": when any is; which points are asked then depends on how long each takes.
+        "free": when any is; the points then depend on how long each one takes.
     callback : callable, default=None
         Called with ``intermediate_result``, the result so far, after every evaluation.
-        Raise `StopIteration` to end the run. Other exceptions are raised like those of
+        Raise `StopIteration` to end the run. Other exceptions are treated like those of
         `func`.
     random_state : int, RandomState or None, default=None
         Seed of all randomness.
@@ -112,7 +112,7 @@ def maximize(
     ValueError
         If an argument is invalid, or `func` returns anything but a number.
     KeyboardInterrupt
-        If the run is interrupted before there is a value. (After SIGTERM, SystemExit.)
+        If the run is interrupted before there is a value (SystemExit after SIGTERM).
 
     Examples
     --------
@@ -148,14 +148,14 @@ def minimize(
     func : callable
         Takes a params dict and returns a number; nan is a failed evaluation.
     space, n_iter, policy, n_initial_points, initial_params, constraints, n_jobs, \
-batch_size, schedule, callback, random_state
+    batch_size, schedule, callback, random_state
         As in `maximize`.
 
     Returns
     -------
     result : scipy.optimize.OptimizeResult
-        As in `maximize`. ``fun`` and ``values`` are those of `func`; ``optimizer``
-        maximises its negative.
+        As in `maximize`, with ``fun`` and ``values`` of `func`; ``optimizer`` maximises
+        its negative.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def _run(
     callback: Callback | None,
     **settings: Any,
 ) -> OptimizeResult:
-    """Do what `maximize` (1) or `minimize` (-1) is asked for, by all its arguments."""
+    """Run `maximize` (1) or `minimize` (-1) with all its arguments."""
     owner = "maximize" if sign > 0 else "minimize"
     n_iter = checked_count("n_iter", n_iter, owner)
     checked_callable("func", func, owner, "a params dict")
@@ -215,12 +215,12 @@ def _run(
             run.stop(KeyboardInterrupt())
         if isinstance(run.error, KeyboardInterrupt) and not found.nfev:
             raise run.error
-    # Not inside, where context managers set attributes of what they let through.
+    # Not inside, because context managers set attributes of passing exceptions.
     return found if run.error is None else _cut_short(found, run.error, n_iter)
 
 
 def _evaluate(run: _Calls, plan: Plan, pool: JoblibPool, stops: Stops) -> None:
-    """Evaluate points until there are no more, or something ends the run."""
+    """Evaluate points until there are no more or something ends the run."""
     while plan.fill() and not stops.reason:
         for key, result in stops.guard(pool.run(plan.waiting, plan.needs)):
             if not isinstance(result, Exception):
@@ -234,9 +234,9 @@ def _evaluate(run: _Calls, plan: Plan, pool: JoblibPool, stops: Stops) -> None:
 def _cut_short(
     result: OptimizeResult, error: BaseException, n_iter: int
 ) -> OptimizeResult:
-    """Return the result of an interrupted run, or raise what else has ended it.
+    """Return the result of an interrupted run, or raise the error that ended it.
 
-    The result so far goes along with the exception, if that takes attributes.
+    The exception gets the result so far as an attribute, if possible.
     """
     interrupted = isinstance(error, KeyboardInterrupt)
     what = "Interrupted" if interrupted else f"Ended by {type(error).__name__}"
@@ -257,19 +257,19 @@ def _cut_short(
 
 
 class _Evaluation:
-    """Evaluates the function at a point, in the place of a fit on a fold."""
+    """Evaluates the function at a point, in place of a fit on a fold."""
 
     def __init__(self, func: Objective) -> None:
         self._func, self.nested, self._pid = func, False, os.getpid()
         self.settings: dict[str, Any] = {"error_score": "raise"}
 
     def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
-        """Return the identity of a point, its value and the seconds that it took."""
+        """Return the key of a point, its value and its duration in seconds."""
         start = time.perf_counter()
         try:
             value = _number(self._func(fresh(fold.params, equal=False)), fold.params)
         except Exception as error:
-            if os.getpid() != self._pid:  # joblib sends the traceback along
+            if os.getpid() != self._pid:  # joblib also sends the traceback
                 raise
             result: RawResult = {"error": error}
         else:
@@ -281,12 +281,12 @@ class _Evaluation:
         return self
 
     def failed(self, fold: Fold, reason: str) -> RawResult:
-        """Never called: with several lives lost, an error is raised."""
+        """Never called: repeated deaths raise an error."""
         raise AssertionError(reason)
 
 
 def _number(value: Any, params: Mapping[str, Any]) -> float:
-    """Return what the function returned as a float; ValueError unless a number."""
+    """Return the function's return value as a float; ValueError unless a number."""
     try:
         return checked_value(value)
     except ValueError:
@@ -297,14 +297,14 @@ def _number(value: Any, params: Mapping[str, Any]) -> float:
 
 
 class _Calls:
-    """Where the points of one call come from, and where their values go.
+    """The source of points, and the receiver of their values.
 
     Attributes
     ----------
     message : str
         Why the run ended.
     error : BaseException or None
-        What ended it.
+        The exception that ended it.
     """
 
     def __init__(
@@ -322,7 +322,7 @@ class _Calls:
         self.message = f"{every(n_iter, 'evaluation')} {made}."
 
     def ask(self) -> Batch | None:
-        """Return the next points; None when it is over."""
+        """Return the next points; None at the end."""
         n = 0 if self._is_stopped else min(self._n_at_once, self._n_left)
         points: list[Running] = []
         while len(points) < n:
@@ -336,7 +336,7 @@ class _Calls:
         return Batch(points) if points else None
 
     def tell(self, batch: Batch) -> None:
-        """Tell the optimizer values, and the callback each time the result so far."""
+        """Tell the optimizer values, and call the callback after each."""
         for point in batch.over:
             (result,) = point.used
             self._optimizer._record(point.trial, self._sign * result["value"])
@@ -347,10 +347,10 @@ class _Calls:
             except StopIteration:
                 self._is_stopped, self.message = True, "The callback ended the run."
             except BaseException as error:
-                self.stop(error)  # once the points beside this one are told
+                self.stop(error)  # after the other points of the batch are told
 
     def stop(self, error: BaseException) -> None:
-        """End the run because of an exception; the first one counts."""
+        """End the run because of an exception; only the first one counts."""
         self._is_stopped, self.error = True, self.error or error
 
 

@@ -1,5 +1,5 @@
-"""The package in others: policies for Optuna and Ray Tune, searches in MLflow.
+"""Integrations: policies for Optuna and Ray Tune, searches in MLflow.
 
-Each module needs the package that it is named after when its class is made, and is
-imported by its own name.
+Each module must be imported by name, and needs its package when its class is
+instantiated.
 """

@@ -1,4 +1,4 @@
-"""Optuna's distributions and trials as an optimizer takes them."""
+"""Conversion of Optuna's distributions and trials for an optimizer."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from skrobustbo.optimizer import StoredTrial
 from skrobustbo.space import Categorical, Integer, Real, Space, as_dimension
 
 Params = dict[str, Any]
-#: Names of the distributions that are searched.
+#: Names of the supported distributions.
 _KINDS = ("FloatDistribution", "IntDistribution", "CategoricalDistribution")
-#: What an `Integer` can hold.
+#: Range of an `Integer`.
 _LARGEST = 2**40
-#: Optuna refuses values that rounding has moved from a fine step; one of so many beside
-#: them is not.
+#: Optuna refuses values that rounding has moved off a fine step; one of this many
+#: neighbours is accepted.
 _NEAR = 64
 
 
 def single_value(distribution: Any) -> Any:
-    """Return the one value of a distribution that has no other."""
+    """Return the value of a distribution that has only one."""
     if hasattr(distribution, "choices"):
         return distribution.choices[0]
     return distribution.low
@@ -34,11 +34,11 @@ def single_value(distribution: Any) -> Any:
 
 @dataclass(frozen=True)
 class OptunaAxis:
-    """One parameter: an Optuna distribution and the dimension that is searched for it.
+    """A parameter: an Optuna distribution and its dimension in the space.
 
-    Choices and stepped ranges are searched by the index of the value. A choice may be
-    any object then, and a range may have any number of steps. Optuna does not tell
-    choices apart that are equal, such as 1 and 1.0: the first stands for them.
+    Choices and stepped ranges are searched by index. So a choice may be any object, and
+    a range may have any number of steps. Optuna does not distinguish equal choices such
+    as 1 and 1.0: the first represents them.
     """
 
     distribution: Any
@@ -46,7 +46,7 @@ class OptunaAxis:
 
     @classmethod
     def of(cls, name: str, distribution: Any) -> OptunaAxis | None:
-        """Return the axis of a distribution; None if no dimension can hold it."""
+        """Return the axis of a distribution; None if no dimension can represent it."""
         if type(distribution).__name__ not in _KINDS or distribution.single():
             return None
         try:
@@ -56,7 +56,7 @@ class OptunaAxis:
         return cls(distribution, dimension) if dimension.size > 1 else None
 
     def inside(self, value: Any) -> Any:
-        """Return what is searched for a value of Optuna's."""
+        """Return the point's value for a value of Optuna."""
         if hasattr(self.distribution, "choices"):
             return int(self.distribution.to_internal_repr(value))
         step = _step(self.distribution)
@@ -65,7 +65,7 @@ class OptunaAxis:
         return value
 
     def outside(self, value: Any) -> Any:
-        """Return the value of Optuna's that was searched as `value`."""
+        """Return Optuna's value for a value of the point."""
         if hasattr(self.distribution, "choices"):
             return self.distribution.choices[value]
         low, high = self.distribution.low, self.distribution.high
@@ -80,7 +80,7 @@ class OptunaAxis:
 
 
 def can_be_searched(name: str, distribution: Any) -> bool:
-    """Return whether there is a model for a distribution, or no need of one."""
+    """Return whether a distribution has a model, or needs none."""
     axis = OptunaAxis.of(name, distribution)
     if axis is None:
         return distribution.single() or hasattr(distribution, "choices")
@@ -103,7 +103,7 @@ def _dimension(name: str, distribution: Any) -> Any:
         places = map(distribution.to_internal_repr, distribution.choices)
         return Categorical(sorted({int(place) for place in places}))
     low, high, step = distribution.low, distribution.high, _step(distribution)
-    # More whole numbers than an Integer can hold are rounded ones of a Real.
+    # More integers than an Integer can hold become rounded values of a Real.
     if step is not None:
         n = math.floor((high - low) / step + 1e-8)
         return Integer(0, n) if n <= _LARGEST else Real(0, n)
@@ -113,7 +113,7 @@ def _dimension(name: str, distribution: Any) -> Any:
 
 
 class Group:
-    """Parameters that occur together: one space with models of its own.
+    """Parameters that occur together, with a space and models of their own.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ class Group:
     Attributes
     ----------
     space : Space
-        What is searched for them.
+        Their space.
     key : int
-        Tells the spaces of one study apart.
+        Identifies the space within a study.
     """
 
     def __init__(self, axes: Mapping[str, OptunaAxis]) -> None:
@@ -135,10 +135,10 @@ class Group:
         self.key = zlib.crc32(repr(self.space).encode())
 
     def inside(self, params: Mapping[str, Any]) -> Params | None:
-        """Return a point of the space for a trial's params; None if it has none."""
+        """Return the point of the space for a trial's params; None without one."""
         try:
             return {name: axis.inside(params[name]) for name, axis in self.axes.items()}
-        except (KeyError, TypeError, ValueError):  # another group's, or other choices
+        except (KeyError, TypeError, ValueError):  # another group, or other choices
             return None
 
     def outside(self, point: Mapping[str, Any]) -> Params:
@@ -147,7 +147,7 @@ class Group:
 
 
 def together(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the coarsest parts of which each of the sets of names is a union."""
+    """Return the coarsest partition that each set of names is a union of."""
     parts: list[frozenset[str]] = []
     for names in sets:
         cut: list[frozenset[str]] = []
@@ -160,14 +160,14 @@ def together(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def groups_of(trials: Iterable[Any], wanted: Mapping[str, Any]) -> list[Group]:
-    """Return the groups of the wanted parameters, by which of them trials had together.
+    """Return groups of the wanted parameters, by their occurrence in trials.
 
     Parameters
     ----------
     trials : iterable of FrozenTrial
         Finished trials.
     wanted : dict of str to distribution
-        The parameters; those that no trial has had make a group of their own.
+        The parameters; those without any trial form a group of their own.
     """
     axes = {name: OptunaAxis.of(name, wanted[name]) for name in sorted(wanted)}
     known = {name: axis for name, axis in axes.items() if axis is not None}
@@ -182,22 +182,21 @@ def groups_of(trials: Iterable[Any], wanted: Mapping[str, Any]) -> list[Group]:
     ]
 
 
-# Trials, and the proposals noted on them ----------------------------------------------
+# Trials and their stored proposals ----------------------------------------------------
 
 
-#: System attributes of a trial that hold the proposals made for it, in pieces.
+#: System attributes of a trial that store its proposals, in pieces.
 PREFIX = "skrobustbo:proposals:"
-#: What a proposal has: the space that it is a point of, what its note depends on, the
-#: point, and the note.
+#: Fields of a proposal: its space, what its note depends on, the point, and the note.
 _FORM = {"space": int, "settings": int, "point": dict, "note": dict}
 #: Some databases limit the length of an attribute.
 PIECE = 2000
-#: Where Optuna keeps the values of constraints: in one list, or one by one.
+#: Attributes in which Optuna stores constraint values: one list, or one by one.
 CONSTRAINTS = "constraints"
 
 
 def split(proposals: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return proposals as system attributes; the first one says how many there are."""
+    """Return proposals as system attributes; the first one holds their number."""
     text = json.dumps(proposals)
     pieces = [text[i : i + PIECE] for i in range(0, len(text), PIECE)]
     pieces[0] = f"{len(pieces)} {pieces[0]}"
@@ -205,7 +204,7 @@ def split(proposals: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def joined(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the proposals in system attributes; none where they are not complete."""
+    """Return the proposals in system attributes; empty if incomplete."""
     n, _, first = str(attributes.get(f"{PREFIX}0", "")).partition(" ")
     try:
         rest = [attributes[f"{PREFIX}{i}"] for i in range(1, int(n))]
@@ -222,17 +221,17 @@ def _is_proposal(each: Any) -> bool:
 
 
 class Reader:
-    """Reads the trials of a study, those of one state once.
+    """Reads the trials of a study, each state of a trial once.
 
-    Finished trials never change, so what was parsed is kept as long as the study gives
-    the same object.
+    Finished trials never change, so parsed ones are cached while the study returns the
+    same object.
     """
 
     def __init__(self) -> None:
         self._parsed: dict[int, tuple[Any, list[dict[str, Any]]]] = {}
 
     def proposals(self, trial: Any) -> list[dict[str, Any]]:
-        """Return the proposals made for a trial, one for each group."""
+        """Return the proposals for a trial, one for each group."""
         trial_id = trial._trial_id
         kept, found = self._parsed.get(trial_id, (None, []))
         if kept is trial:
@@ -245,18 +244,18 @@ class Reader:
     def noted(
         self, trials: Iterable[Any], group: Group, settings: int, sign: int
     ) -> list[StoredTrial]:
-        """Return the trials with a point of a group: those told, then those pending.
+        """Return the trials with a point of a group: told ones, then pending ones.
 
         Parameters
         ----------
         trials : iterable of FrozenTrial
-            All but the one that is to get a point.
+            All except the one that will get a point.
         group : Group
             The parameters.
         settings : int
-            What a note depends on beside the space; notes of others are not used.
+            What a note depends on besides the space; other notes are ignored.
         sign : int
-            1 if large values are good, -1 if small ones are.
+            1 to maximise, -1 to minimise.
         """
         ordered = sorted(trials, key=lambda trial: trial.number)
         finished = [trial for trial in ordered if trial.state.is_finished()]
@@ -276,7 +275,7 @@ class Reader:
         point = group.inside(trial.params)
         proposal = self._proposal(trial, group)
         if point is None:
-            # A running trial may yet use its proposal; one that is over did not.
+            # A running trial may still use its proposal; a finished one did not.
             if proposal is None or value is not None:
                 return None
             point = proposal["point"]
@@ -295,18 +294,18 @@ class Reader:
 
 
 def values_of(trials: Iterable[Any], sign: int) -> Iterator[float]:
-    """Yield the values of finished trials in the order told, larger is better.
+    """Yield the values of finished trials in the order told; larger is better.
 
-    A trial that failed or violates a constraint counts as a failure, nan. One that was
-    pruned has its last intermediate value, but no better than the median of the
-    completed trials before it: it was stopped because it promised less.
+    A trial that failed or violates a constraint counts as a failure, nan. A pruned
+    trial has its last intermediate value, but no better than the median of the
+    completed trials before it, because it was stopped as less promising.
 
     Parameters
     ----------
     trials : iterable of FrozenTrial
         The trials.
     sign : int
-        1 if large values are good, -1 if small ones are.
+        1 to maximise, -1 to minimise.
     """
     completed: list[float] = []
     for trial in trials:
@@ -323,7 +322,7 @@ def values_of(trials: Iterable[Any], sign: int) -> Iterator[float]:
 
 
 def violates(attributes: Mapping[str, Any]) -> bool:
-    """Return whether a trial's system attributes say that it violates a constraint."""
+    """Return whether a trial's system attributes report a violated constraint."""
     values = list(attributes.get(CONSTRAINTS) or [])
     prefix = f"{CONSTRAINTS}:"
     values += [value for key, value in attributes.items() if key.startswith(prefix)]

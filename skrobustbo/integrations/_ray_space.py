@@ -1,6 +1,6 @@
-"""Ray Tune's search spaces: nested configs of domains as one flat space, and back.
+"""Convert Ray Tune's nested configs of domains to a flat space and back.
 
-Ray's domains are known by module, name and attributes, so that this needs no Ray.
+Ray's domains are recognised by module, name and attributes, without importing Ray.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from skrobustbo.space import (
 Params = dict[str, Any]
 Path = tuple[str | int, ...]
 
-#: Between the keys of a path, as in the columns of Ray's tables.
+#: Separates the keys of a path, as in the columns of Ray's tables.
 _BETWEEN = "/"
 
 
 @dataclass(frozen=True)
 class RayAxis:
-    """One domain, and the dimension that is searched for it.
+    """A domain and its dimension in the space.
 
     Attributes
     ----------
     dimension : object
-        What is searched.
+        The dimension.
     """
 
     dimension: Any
 
     def inside(self, value: Any) -> Any:
-        """Return what is searched for a value of the domain; ValueError for others."""
+        """Return the point's value for a value of the domain; ValueError for others."""
         return value
 
     def outside(self, found: Any) -> Any:
-        """Return the value of the domain that was searched as `found`."""
+        """Return the domain's value for a value of the point."""
         return found
 
 
@@ -59,13 +59,13 @@ class Choice(RayAxis):
 
     @classmethod
     def of(cls, values: list[Any]) -> Choice:
-        """Return the axis of a choice; numbers are put in their order."""
+        """Return the axis of a choice, with numbers in order."""
         numbers = have_order(distinct(values))
         codes = Categorical(list(range(len(values))), ordered=numbers)
         return cls(codes, sorted(values) if numbers else values)
 
     def inside(self, value: Any) -> int:
-        """Return the index of a value, if there are several of its own type."""
+        """Return the index of a value, of its own type if there are several."""
         equal = [i for i, each in enumerate(self.values) if each == value]
         same = [i for i in equal if type(self.values[i]) is type(value)]
         if not equal:
@@ -79,7 +79,7 @@ class Choice(RayAxis):
 
 @dataclass(frozen=True)
 class Multiples(RayAxis):
-    """The multiples of q between two bounds, searched by their factor."""
+    """Multiples of q between two bounds, searched by their factor."""
 
     q: Any
     digits: int
@@ -90,7 +90,7 @@ class Multiples(RayAxis):
         """Return the axis of a domain with a step."""
         low = _factor(domain.lower, q, math.ceil)
         high = _factor(domain.upper, q, math.floor)
-        # The decimals that the user wrote: 3 * 0.1 is 0.3.
+        # Decimals as the user wrote them: 3 * 0.1 is 0.3.
         largest = max(abs(low), abs(high), 1) * q
         digits = max(0, 12 - math.floor(math.log10(largest)))
         dimension = _between(Integer, low, high, log)
@@ -107,7 +107,7 @@ class Multiples(RayAxis):
 
 @dataclass(frozen=True)
 class Rounded(RayAxis):
-    """An unbounded law; what is drawn from it is rounded to multiples of q."""
+    """An unbounded distribution, rounded to multiples of q."""
 
     q: Any
 
@@ -117,7 +117,7 @@ class Rounded(RayAxis):
 
 
 def _axis(domain: Any) -> RayAxis:
-    """Return the axis of a domain; ValueError for one that cannot be searched."""
+    """Return the axis of a domain; ValueError if it is not supported."""
     name = type(domain).__name__
     if name == "Categorical":
         return Choice.of(list(domain.categories))
@@ -141,7 +141,7 @@ def _axis(domain: Any) -> RayAxis:
 
 
 def _between(cls: Any, low: Any, high: Any, log: bool) -> Any:
-    """Return a range, a constant where it holds a single number."""
+    """Return a range, or a constant if it holds a single number."""
     return Categorical([low]) if low == high else cls(low, high, log=log)
 
 
@@ -153,7 +153,7 @@ def _factor(bound: float, q: float, inwards: Callable[[float], int]) -> int:
 
 
 class RaySpace:
-    """A nested config of Ray Tune: which of it is searched, and what stays as it is.
+    """A nested config of Ray Tune: the searched domains and the constants.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class RaySpace:
     Attributes
     ----------
     space : Space
-        The domains, with the keys that lead to each, joined by slashes, as its name.
+        The domains, named by the keys that lead to each, joined by slashes.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -185,7 +185,7 @@ class RaySpace:
         self.space = Space({name: axis.dimension for name, axis in self.axes.items()})
 
     def config_of(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the config of a point of the space, constants included."""
+        """Return the config of a point of the space, including constants."""
         config = _copied(self.config)
         for name, axis in self.axes.items():
             *parents, last = self.paths[name]
@@ -196,7 +196,7 @@ class RaySpace:
         return config
 
     def point_of(self, config: Mapping[str, Any]) -> Params:
-        """Return the point of a config; ValueError if it is none of the space."""
+        """Return the point of a config; ValueError if it is outside the space."""
         return {
             name: axis.inside(_found(config, name, self.paths[name]))
             for name, axis in self.axes.items()
@@ -217,7 +217,7 @@ def _found(config: Any, name: str, path: Path) -> Any:
 
 
 def _domains(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield the domains of a nested config, each with the keys that lead to it."""
+    """Yield the domains of a nested config, each with its keys."""
     if isinstance(value, Mapping):
         if set(value) == {"grid_search"}:
             yield path, value
@@ -254,7 +254,7 @@ def _checked_axis(name: str, domain: Any) -> RayAxis:
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy of a nested config; domains need none."""
+    """Return a copy of a nested config, with domains shared."""
     if isinstance(value, Mapping):
         return {key: _copied(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What the integrations share: parts of other packages, seeds."""
+"""Common parts of the integrations: optional packages, seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
     Parameters
     ----------
     module, name : str
-        Where the class is.
+        Module and name of the class.
     package, extra : str
         The package's name for users, and the extra that installs it.
     """
@@ -27,7 +27,7 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
         _check_missing(error, module)
 
     class Missing:
-        """Stands for a class of a package that is not installed."""
+        """Placeholder for a class of a package that is not installed."""
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
             raise missing(cls.__name__, package, extra)
@@ -36,14 +36,14 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
 
 
 def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
-    """Return a module of an optional package; ImportError if that is not installed.
+    """Return a module of an optional package; ImportError if not installed.
 
     Parameters
     ----------
     module : str
         The module.
     owner : str
-        What needs it.
+        The object that needs it.
     package, extra : str
         The package's name for users, and the extra that installs it.
     """
@@ -55,13 +55,13 @@ def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
 
 
 def _check_missing(error: ModuleNotFoundError, module: str) -> None:
-    """Raise the error again if it is not the package itself that is missing."""
+    """Raise the error again unless it says that the package itself is missing."""
     if str(error.name).partition(".")[0] != module.partition(".")[0]:
         raise error
 
 
 def checked_seed(seed: Any, owner: str) -> int:
-    """Return a seed as it is; ValueError for anything but an integer in range."""
+    """Return a seed unchanged; ValueError unless it is an integer in range."""
     whole = isinstance(seed, Integral) and not isinstance(seed, bool)
     if not whole or not 0 <= seed <= _MOST_SEED:
         raise wrong("seed", owner, "an integer from 0 to 2**32 - 1 or None", seed)

@@ -1,4 +1,4 @@
-"""MLflow: a run for a search, and one below it for each of its candidates."""
+"""MLflow: one run per search, with a nested run for each candidate."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ __all__ = ["MLflowCallback"]
 
 Record = dict[str, Any]
 
-#: Tags by which the runs of a search and of its candidates are found again.
+#: Tags that identify the runs of a search and of its candidates.
 _SEARCH, _CANDIDATE = "skrobustbo.search", "skrobustbo.candidate"
 _PARENT = "mlflow.parentRunId"
-#: Tags that the run of a candidate shares with that of its search.
+#: Tags that the runs of candidates share with that of their search.
 _SHARED = {"mlflow.user", "mlflow.source.name", "mlflow.source.type"}
-#: Entries of a kind that MLflow takes at once, and characters that all its stores take.
+#: Maximum entries of a kind in one request, and characters that all stores of MLflow
+#: accept.
 _AT_ONCE, _LONGEST_NAME, _LONGEST_VALUE = 100, 250, 500
 
 
@@ -45,8 +46,7 @@ class MLflowCallback(BaseEstimator):
     Attributes
     ----------
     run_id_ : str
-        The run of the last search. You can add to it what you like, with
-        ``mlflow.start_run(run_id=...)``.
+        The run of the last search. To add to it, use ``mlflow.start_run(run_id=...)``.
 
     Raises
     ------
@@ -55,26 +55,26 @@ class MLflowCallback(BaseEstimator):
 
     Notes
     -----
-    The runs go to the tracking server and the experiment that are set in MLflow. If a
-    run is active when `fit` is called, and is not that of another search, it becomes
-    the run of the search and is left active. Otherwise there is a new run, which ends
-    with `fit`. It is active until then, so autologging, if it is on, logs the refitted
-    best model there.
+    The runs go to MLflow's current tracking server and experiment. If a run is active
+    when `fit` is called, and does not belong to another search, it becomes the run of
+    the search and stays active. Otherwise a new run starts and ends with `fit`. It is
+    active during `fit`, so autologging, if it is on, logs the refitted best model
+    there.
 
     At the end, the run of the search gets the parameters ``best_<name>``, the metric
     ``best_cv_score``, and the tags ``best_candidate`` and ``stop_reason``. MLflow never
     changes a parameter of a run. If a longer search finds a better candidate in the
-    same run, the new values are tags of the same names.
+    same run, the new values become tags of the same names.
 
     The run of a candidate has its parameters, and the tags ``skrobustbo.candidate``
     (its number), ``status``, ``model_label`` and ``failure``. Its metrics are
     ``mean_test_score``, ``std_test_score``, ``split0_test_score`` and so on (with
     several metrics, their names instead of ``score``), ``mean_fit_time``,
     ``mean_score_time``, ``model_mean`` and ``model_std``. If a race stopped the
-    candidate, or it had a part of a resource, there are only the scores of its folds.
+    candidate, or it had a part of a resource, only the scores of its folds are logged.
 
-    If MLflow fails, you get one warning and the search continues. What was not logged
-    is logged at the end, if MLflow works by then.
+    If MLflow fails, you get one warning and the search continues. Missing entries are
+    logged at the end, if MLflow works by then.
 
     Examples
     --------
@@ -107,14 +107,14 @@ class MLflowCallback(BaseEstimator):
         self.run_name = run_name
 
     def on_search_begin(self, search: Any, identity: str) -> None:
-        """Begin the run of a search, or resume it.
+        """Start the run of a search, or resume it.
 
         Parameters
         ----------
         search : RobustBayesSearchCV
             The search.
         identity : str
-            What tells it from other searches, also after a crash.
+            Identifies the search, also after a crash.
         """
         self.__dict__.pop("run_id_", None)
         # Searches in several threads may share the callback.
@@ -127,13 +127,13 @@ class MLflowCallback(BaseEstimator):
         Parameters
         ----------
         trial : dict
-            What `on_trial` is told.
+            The dict passed to `on_trial`.
         """
         if not self._log.has_failed:
             self._attempt(lambda: self._begin().log(trial))
 
     def on_search_end(self, search: Any, trials: Sequence[Record] | None) -> None:
-        """Log what is not logged yet, and end the run.
+        """Log what is still missing, and end the run.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class MLflowCallback(BaseEstimator):
 
     @property
     def _log(self) -> _Log:
-        """What is logged in this thread."""
+        """The log of this thread."""
         log: _Log | None = getattr(self, "_logs", {}).get(get_ident())
         if log is None:
             raise RuntimeError(
@@ -161,7 +161,7 @@ class MLflowCallback(BaseEstimator):
         return log
 
     def _attempt(self, what: Callable[[], Any]) -> None:
-        """Do something; the first error becomes a warning, others are left out."""
+        """Call a function; the first error becomes a warning, others are ignored."""
         try:
             what()
         except Exception as error:
@@ -194,7 +194,7 @@ class MLflowCallback(BaseEstimator):
 
 @dataclass
 class _Log:
-    """What is logged of a search, and whether that has failed."""
+    """The state of logging a search, and whether it has failed."""
 
     identity: str
     runs: _Runs | None = None
@@ -202,14 +202,14 @@ class _Log:
 
 
 class _Runs:
-    """The run of a search, which is begun or resumed, and those of its candidates.
+    """The run of a search, new or resumed, and those of its candidates.
 
     Parameters
     ----------
     name : str or None
-        Name of the run of the search, if it is a new one.
+        Name of the run if it is new.
     identity : str
-        Of the search, by which its run is known again.
+        Identity of the search, which its run is found by.
 
     Attributes
     ----------
@@ -227,9 +227,9 @@ class _Runs:
         run: Any = known[0] if known else None
         if run is None and active is not None:
             now = client.get_run(active.info.run_id)
-            # A run that is one of another search gets this one below it.
+            # A run of another search becomes the parent of this one.
             run = None if _SEARCH in now.data.tags else now
-        #: Whether we end it: not if the user has begun it.
+        #: Whether to end it: not if the user has started it.
         self._is_ours = run is None or active is None or _id(run) != _id(active)
         if self._is_ours:
             run = mlflow.start_run(
@@ -250,7 +250,7 @@ class _Runs:
         self.logged = {n for n, each in numbered if each.info.status != "RUNNING"}
 
     def log(self, trial: Record) -> None:
-        """Write the run of a candidate, anew if it is there."""
+        """Write the run of a candidate, again if it exists."""
         number, status = trial["number"], trial["status"]
         client = _mlflow().MlflowClient()
         if number not in self._candidates:
@@ -270,7 +270,7 @@ class _Runs:
         self.logged.add(number)
 
     def conclude(self, search: Any, trials: Sequence[Record]) -> None:
-        """Write what the search has found."""
+        """Write the results of the search."""
         client = _mlflow().MlflowClient()
         best = getattr(search, "best_params_", {})
         params = _texts({f"best_{name}": value for name, value in best.items()})
@@ -292,7 +292,7 @@ class _Runs:
         _write(self.run_id, params, metrics, tags, step=len(trials))
 
     def end(self, status: str) -> None:
-        """End the run of the search, unless the user has begun it."""
+        """End the run of the search, unless the user started it."""
         mlflow = _mlflow()
         active = mlflow.active_run()
         if not self._is_ours:
@@ -312,7 +312,7 @@ def _id(run: Any) -> str:
 
 
 def _found(experiments: list[str] | None, tag: str, value: str) -> list[Any]:
-    """Return the runs with a tag, the oldest first; None: in the present experiment."""
+    """Return the runs with a tag, oldest first; None: in the current experiment."""
     return _mlflow().search_runs(
         experiments,
         f"tags.`{tag}` = '{value}'",
@@ -322,7 +322,7 @@ def _found(experiments: list[str] | None, tag: str, value: str) -> list[Any]:
 
 
 def _metrics(trial: Record) -> dict[str, float]:
-    """Return the numbers of a candidate, named as the columns of `cv_results_` are."""
+    """Return the numbers of a candidate, named like columns of `cv_results_`."""
     scores = trial["split_scores"]
     if not isinstance(scores, dict):
         scores = {"score": scores}
@@ -343,15 +343,15 @@ def _texts(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _name(name: str) -> str:
-    """Return a name with nothing in it that MLflow refuses."""
+    """Return a name without characters that MLflow refuses."""
     return re.sub(r"[^\w.\- /]", "_", name)[:_LONGEST_NAME]
 
 
 def _text(value: Any) -> str:
-    """Return a value as text that every store takes."""
+    """Return a value as text that every store accepts."""
     try:
         text = str(value)
-    except Exception:  # of an object of the user's
+    except Exception:  # raised by an object of the user
         text = f"<{type(value).__name__}>"
     return text.encode("utf-8", "replace").decode().replace("\0", "?")[:_LONGEST_VALUE]
 
@@ -364,7 +364,7 @@ def _write(
     *,
     step: int = 0,
 ) -> None:
-    """Write parameters, metrics and tags of a run, as many at once as MLflow takes."""
+    """Write parameters, metrics and tags of a run in requests of allowed size."""
     mlflow, now = _mlflow(), int(1000 * time.time())
     entities = mlflow.entities
     kinds = {

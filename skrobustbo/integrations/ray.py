@@ -22,7 +22,7 @@ __all__ = ["RobustSearcher"]
 Params = dict[str, Any]
 
 _Searcher: Any = optional_base("ray.tune.search", "Searcher", "Ray Tune", "ray")
-#: To be raised when an older reader would misread what is written.
+#: Raise this number if an older version would misread the new format.
 _FORMAT = 1
 _MODES = ("max", "min")
 _OWNER = "RobustSearcher"
@@ -31,8 +31,8 @@ _OWNER = "RobustSearcher"
 class RobustSearcher(_Searcher):
     """Choose the configs of Ray Tune's trials with a policy of this package.
 
-    Trials that run at the same time count as pending points, so that no two get the
-    same config.
+    Trials that run at the same time count as pending points, so no two get the same
+    config.
 
     Parameters
     ----------
@@ -42,31 +42,31 @@ class RobustSearcher(_Searcher):
     metric : str, default=None
         The result to optimise. Default: that of the tuner.
     mode : {"max", "min"}, default=None
-        Whether large or small values are good. Default: that of the tuner.
+        Whether to maximise or minimise. Default: that of the tuner.
     policy : str or Policy, default="robust"
-        How configs are chosen: a name of `skrobustbo.policies.available` or an object.
+        How to choose configs: a name from `skrobustbo.policies.available` or an object.
     points_to_evaluate : list of dict, default=None
         Configs to try first.
     seed : int, default=None
-        Seeds everything random.
+        Seed of all randomness.
     n_initial_points : int, default=None
-        Trials before the models take over. Default: 2 d + 2 for d parameters.
+        Number of trials before the models take over. Default: 2 d + 2 for d parameters.
     horizon : int, default=None
-        Trials planned in all, if known; some policies make use of it.
+        Total number of planned trials, if known; some policies use it.
 
     Raises
     ------
     ImportError
         If Ray Tune is not installed.
     ValueError
-        If an argument is not understood, or a parameter cannot be searched.
+        If an argument is invalid, or a parameter cannot be searched.
 
     Notes
     -----
-    A trial counts with its last result, also where a scheduler stopped it early. One
+    A trial counts with its last result, even if a scheduler stopped it early. A trial
     that raises an error, or has no result for the metric, counts as a failure.
 
-    The state that Ray Tune saves with an experiment is JSON.
+    Ray Tune stores the state with an experiment, as JSON.
 
     Examples
     --------
@@ -108,9 +108,9 @@ class RobustSearcher(_Searcher):
         }
         self._space: RaySpace | None = None
         self._optimizer: Optimizer | None = None
-        #: The points of the trials under way.
+        #: Points of the running trials.
         self._running: dict[str, Params] = {}
-        #: A state that was read back before there was a space.
+        #: A restored state, before there is a space.
         self._read: dict[str, Any] | None = None
         if space is not None:
             self._set_up(space)
@@ -118,7 +118,7 @@ class RobustSearcher(_Searcher):
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
     ) -> bool:
-        """Take over the tuner's metric, mode and search space.
+        """Use the tuner's metric, mode and search space.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class RobustSearcher(_Searcher):
         Returns
         -------
         taken : bool
-            False if there was a search space already.
+            False if there was already a search space.
         """
         _check_objective(metric, mode)
         if self._space is not None and config:
@@ -171,7 +171,7 @@ class RobustSearcher(_Searcher):
         return self._optimizer, self._space
 
     def suggest(self, trial_id: str) -> Any:
-        """Return the config of a new trial, or that all of a finite space are used.
+        """Return the config of a new trial, or say that a finite space is used up.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class RobustSearcher(_Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Learn from a trial that is over.
+        """Learn from a finished trial.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class RobustSearcher(_Searcher):
         error : bool, default=False
             Whether it failed.
         pruned : bool, default=False
-            Whether it was stopped early; its value counts all the same.
+            Whether it was stopped early; its value counts anyway.
         intermediate_values : list of float, default=None
             Not used.
         """
@@ -250,7 +250,7 @@ class RobustSearcher(_Searcher):
             return math.nan
         return float(value) if self._mode == "max" else -float(value)
 
-    # The state on disk ---------------------------------------------------------------
+    # State on disk --------------------------------------------------------------------
 
     def save(self, checkpoint_path: str) -> None:
         """Write the state to a file, as JSON.
@@ -270,7 +270,7 @@ class RobustSearcher(_Searcher):
         Path(checkpoint_path).write_text(json.dumps(state), encoding="utf-8")
 
     def restore(self, checkpoint_path: str) -> None:
-        """Read a state back that `save` wrote.
+        """Read a state that `save` wrote.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class RobustSearcher(_Searcher):
         Raises
         ------
         ValueError
-            If the file holds no such state, or one of another search space.
+            If the file does not hold such a state, or belongs to another search space.
         """
         try:
             state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What the kernels of this package ask of their arguments."""
+"""Checks of kernel arguments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from skrobustbo._arrays import Indices
 
 
 def checked_columns(columns: Any, n_columns: int, name: str) -> Indices:
-    """Return distinct columns of an array, those counted from its end as from 0.
+    """Return distinct columns of an array, with negative ones counted from 0.
 
-    An error calls by `name` what the user gave.
+    An error refers to the user's argument by `name`.
     """
     given = list(columns) if np.iterable(columns) else []
     indices = {int(c) % n_columns for c in given if _is_column(c, n_columns)}
@@ -33,9 +33,9 @@ def _is_column(value: Any, n_columns: int) -> bool:
 def checked_sets(
     X: ArrayLike, Y: ArrayLike | None, eval_gradient: bool
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return the two sets of points of a kernel, as arrays of two dimensions.
+    """Return the two sets of points of a kernel as two-dimensional arrays.
 
-    A gradient in the hyperparameters is for one set only, as in scikit-learn's kernels.
+    A gradient in the hyperparameters needs a single set, as in scikit-learn's kernels.
     """
     X = np.atleast_2d(X)
     if Y is None:

@@ -12,13 +12,13 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._arrays import Array, Indices
 from skrobustbo.kernels._checks import checked_sets
 
-#: Rounding allowed for: in the entries of K, relative to the largest, and in points.
+#: Tolerance for rounding: of the entries of K, relative to the largest, and of points.
 _K_TOLERANCE = 1e-8
 _X_TOLERANCE = 1e-9
 
 
 class EmpiricalKernel(Kernel):
-    """A given covariance matrix, as a kernel on the finite set of its points.
+    """A given covariance matrix as a kernel on its finite set of points.
 
     Use it for objectives on a few points with earlier records, such as the sensors of
     the temperature data in [1]_. The covariance of the records replaces a formula. The
@@ -38,8 +38,8 @@ class EmpiricalKernel(Kernel):
     ------
     ValueError
         When evaluated, if `K` is not symmetric or not positive semidefinite, if `X`
-        does not match it, or at a point that is not in the set. An array is checked
-        only once: to change an entry, pass a new array.
+        does not match it, or at a point outside the set. An array is checked only once:
+        to change an entry, pass a new array.
 
     See Also
     --------
@@ -60,7 +60,7 @@ class EmpiricalKernel(Kernel):
            [0.8, 1. , 1. ],
            [0.8, 1. , 1. ]])
 
-    Sensors named by their places, and a column of time:
+    Sensors identified by their places, and a column of time:
 
     >>> places = np.array([[0.1, 0.9], [0.4, 0.2]])
     >>> kernel = SubsetKernel(EmpiricalKernel(K, places), [0, 1]) * ForgettingKernel(0)
@@ -93,7 +93,8 @@ class EmpiricalKernel(Kernel):
     def _table(self) -> tuple[Array, KDTree]:
         """Return the matrix and a search tree of its points.
 
-        Kept until another array is set: the examination costs as much as a GP's fit.
+        They are cached until another array is set: the check costs as much as a GP's
+        fit.
         """
         kept = getattr(self, "_kept", None)
         if kept is None or kept[0] is not self.K or kept[1] is not self.X:
@@ -102,7 +103,7 @@ class EmpiricalKernel(Kernel):
         return kept[2], kept[3]
 
     def _places(self, X: NDArray[Any]) -> Indices:
-        """Return the rows of the set that the rows of `X` are."""
+        """Return the rows of the set that equal the rows of `X`."""
         _, tree = self._table()
         if X.shape[1] != tree.m:
             raise ValueError(
@@ -137,7 +138,7 @@ def _equal(a: ArrayLike | None, b: ArrayLike | None) -> bool:
 
 
 def _checked_covariance(given: ArrayLike) -> Array:
-    """Return a covariance matrix free of rounding in its symmetry."""
+    """Return a covariance matrix that is exactly symmetric."""
     K: Array = np.asarray(given, dtype=float)
     strange = int((~np.isfinite(K)).sum())
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size or strange:
@@ -167,7 +168,7 @@ def _checked_covariance(given: ArrayLike) -> Array:
 def _lowest_eigenvalue(K: Array, tolerance: float) -> float:
     """Return the lowest eigenvalue, or a bound above minus the tolerance."""
     try:
-        # Many times as fast as eigenvalues, and all that a valid matrix needs.
+        # Many times faster than eigenvalues, and sufficient for a valid matrix.
         np.linalg.cholesky(K + tolerance * np.eye(len(K)))
     except np.linalg.LinAlgError:
         return float(np.linalg.eigvalsh(K)[0])

@@ -1,13 +1,13 @@
 """Gradients of kernels in their inputs, and length scales of any kernel.
 
-scikit-learn's kernels give gradients in their hyperparameters only; climbing an
+scikit-learn's kernels give gradients in their hyperparameters only, but climbing an
 acquisition function needs them in x. For a stationary kernel k(r) of the scaled
 distance r = |(x - x')/l|::
 
     dk/dx_j = -h(r) (x_j - x'_j) / l_j**2        h(r) = -k'(r) / r
     dk/dlog(l_j) = h(r) (x_j - x'_j)**2 / l_j**2
 
-so one function h serves the climb and the likelihood fit.
+so one function h serves both the climb and the likelihood fit.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _STEP = 1e-6  # of the unit cube, for central differences
 
 
 def with_length_scale(kernel: Kernel, theta: ArrayLike) -> Kernel:
-    """Return a copy of `kernel` with every length scale in it multiplied by `theta`.
+    """Return a copy of `kernel` with every length scale multiplied by `theta`.
 
     Parameters
     ----------
     kernel : Kernel
-        A scikit-learn kernel. The ratios of its own length scales are kept.
+        A scikit-learn kernel. The ratios of its length scales are kept.
     theta : float or array of shape (n_columns,)
         The factor, one for all encoded columns or one for each. A `SubsetKernel` takes
         those of its columns. Kernels with a single length scale (`RationalQuadratic`,
@@ -75,18 +75,18 @@ def _stretch(kernel: Kernel, theta: Array) -> None:
         if isinstance(value, Kernel):
             _stretch(value, theta)
         elif name == "length_scale":
-            many = isinstance(kernel, RBF)  # Matern is one too
+            many = isinstance(kernel, RBF)  # includes Matern
             factor = theta if many else math.exp(np.log(theta).mean())
             kernel.set_params(length_scale=value * factor)
 
 
 def length_scales(kernel: Kernel, n_columns: int) -> Array:
-    """Return the length scale of each column, shape (n_columns,); inf for none.
+    """Return the length scale of each column, shape (n_columns,); inf without one.
 
-    Of sums and products, the shorter.
+    For sums and products, the shorter one.
     """
     scales = np.full(n_columns, np.inf)
-    if isinstance(kernel, RBF):  # Matern is one too
+    if isinstance(kernel, RBF):  # includes Matern
         scales[:] = kernel.length_scale
     elif isinstance(kernel, KernelOperator):
         one, other = (length_scales(k, n_columns) for k in (kernel.k1, kernel.k2))
@@ -100,7 +100,7 @@ def length_scales(kernel: Kernel, n_columns: int) -> Array:
 
 
 def by_differences(function: Callable[[Array], Array], Z: Array) -> Array:
-    """Return the gradient of a function of points at `Z`, along a last axis."""
+    """Return the gradient of a function at points `Z`, along a last axis."""
     steps = _STEP * np.eye(Z.shape[1])
     slopes = [(function(Z + s) - function(Z - s)) / (2 * _STEP) for s in steps]
     return np.stack(slopes, axis=-1)
@@ -111,16 +111,16 @@ def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Arra
     """Return k(Z, X), shape (m, n), and its gradient in Z, shape (m, n, n_columns).
 
     Exact for Matern with nu = 1/2, 3/2, 5/2, RBF, constants, white noise and the
-    kernels in time, and for sums, products, powers, subsets and additive decompositions
-    of those; zero on a finite set, which has no directions; central differences for any
-    other kernel.
+    kernels in time, and for their sums, products, powers, subsets and additive
+    decompositions; zero on a finite set, which has no directions; central differences
+    for all other kernels.
 
     Parameters
     ----------
     kernel : Kernel
         A scikit-learn kernel.
     Z : array of shape (m, n_columns)
-        Points at which the gradient is wanted.
+        Points at which to compute the gradient.
     X : array of shape (n, n_columns)
         The other points.
 
@@ -141,7 +141,7 @@ def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Arra
     return kernel(Z, X), by_differences(lambda points: kernel(points, X), Z)
 
 
-# Matern is a subclass of RBF, and so served by the same function.
+# Matern is a subclass of RBF, so the same function handles it.
 @kernel_and_gradient.register
 def _(kernel: RBF, Z: Array, X: Array) -> tuple[Array, Array]:
     scale, Z_scaled, X_scaled, r = scaled(kernel, Z, X)
@@ -168,11 +168,11 @@ def _(kernel: NominalKernel, Z: Array, X: Array) -> tuple[Array, Array]:
 def kernel_and_slopes(
     kernel: Kernel, Z: Array, X: Array
 ) -> tuple[Array, Callable[[Array], Array]]:
-    """Return k(Z, X), shape (m, n), and what sums its gradient with weights.
+    """Return k(Z, X), shape (m, n), and a function of weighted gradient sums.
 
-    The function takes weights of shape (m, n) or (1, n) to the sums over X of weight
-    times gradient, shape (m, n_columns). For kernels of a scaled distance these are two
-    products of matrices, and the gradient itself is never formed.
+    The function maps weights of shape (m, n) or (1, n) to the sums over X of weight
+    times gradient, shape (m, n_columns). For kernels of a scaled distance, these are
+    two matrix products, and the gradient itself is never computed.
     """
     if isinstance(kernel, RBF) or (isinstance(kernel, NominalKernel) and kernel.closed):
         scale, Z_scaled, X_scaled, r = scaled(kernel, Z, X)
@@ -221,7 +221,7 @@ def _(kernel: Exponentiation, Z: Array, X: Array) -> tuple[Array, Array]:
 def _power_slope(kernel: Exponentiation, k: Array) -> Array:
     """Return the derivative of k**p in k."""
     p = kernel.exponent
-    # Far from the data k may underflow to zero, where a root has no finite slope.
+    # Far from the data, k may underflow to zero, where a root has infinite slope.
     finite = (k != 0) | (p >= 1)
     return p * np.power(k, p - 1, out=np.zeros_like(k), where=finite)
 
@@ -251,7 +251,7 @@ def _(kernel: AdditiveKernel, Z: Array, X: Array) -> tuple[Array, Array]:
 def _(kernel: ForgettingKernel, Z: Array, X: Array) -> tuple[Array, Array]:
     k: Array = kernel(Z, X)
     gradient = np.zeros((*k.shape, Z.shape[1]))
-    # At equal times the kernel has a kink; its central slope there is zero.
+    # At equal times, the kernel has a kink with a central slope of zero.
     direction = np.sign(kernel.times(Z)[:, None] - kernel.times(X))
     gradient[:, :, kernel.column] = -kernel.decay * direction * k
     return k, gradient
@@ -261,7 +261,7 @@ def _(kernel: ForgettingKernel, Z: Array, X: Array) -> tuple[Array, Array]:
 def _(kernel: WienerKernel, Z: Array, X: Array) -> tuple[Array, Array]:
     k: Array = kernel(Z, X)
     gradient = np.zeros((*k.shape, Z.shape[1]))
-    # At equal times min(i, j) has a kink; its central slope there is one half.
+    # At equal times, min(i, j) has a kink with a central slope of one half.
     before = np.heaviside(kernel.times(X) - kernel.times(Z)[:, None], 0.5)
     gradient[:, :, kernel.column] = kernel.variance * before
     return k, gradient
@@ -276,7 +276,7 @@ def diag_gradient(kernel: Kernel, Z: Array) -> Array:
     kernel : Kernel
         A scikit-learn kernel.
     Z : array of shape (m, n_columns)
-        Points at which the gradient is wanted.
+        Points at which to compute the gradient.
 
     Returns
     -------
@@ -287,8 +287,8 @@ def diag_gradient(kernel: Kernel, Z: Array) -> Array:
     return by_differences(kernel.diag, Z)
 
 
-# Composite kernels pass the question on: their parts may know more than differences do,
-# which leave the set of an EmpiricalKernel and the range of a WienerKernel.
+# Composite kernels ask their parts, which may know more than differences: these would
+# leave the set of an EmpiricalKernel and the range of a WienerKernel.
 @diag_gradient.register
 def _(kernel: Sum, Z: Array) -> Array:
     return diag_gradient(kernel.k1, Z) + diag_gradient(kernel.k2, Z)

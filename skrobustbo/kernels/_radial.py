@@ -1,15 +1,14 @@
-"""Kernels of a scaled distance, and columns in which points are equal or not.
+"""Kernels of a scaled distance, and nominal columns.
 
-A `nominal` column holds a code for each of many unordered choices, and a kernel is to
-see of it what it would see of one column for each choice, in which two choices are at
-distance 1: whether the codes of two points are the same. Of the choices no more than
-those among the points at hand ever count. In the closed forms, with l the length
-scales::
+A `nominal` column holds a code for each of many unordered choices. A kernel treats it
+like one column per choice, with distance 1 between choices: it only matters whether two
+codes are equal. Only the choices of the points at hand count. In the closed forms, with
+l the length scales::
 
     r**2 = sum over other columns of (x_j - x'_j)**2 / l_j**2
          + sum over nominal columns of [x_c != x'_c] / l_c**2
 
-Other kernels get the columns of the choices that occur.
+Other kernels get one column for each choice that occurs.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from skrobustbo.kernels._empirical import EmpiricalKernel
 from skrobustbo.kernels._structured import SubsetKernel
 from skrobustbo.kernels._time import ForgettingKernel, WienerKernel
 
-_KINK = 1e-8  # distance up to which a point counts as the same
-#: Kernels of no distance, or of a column that is none of a choice.
+_KINK = 1e-8  # points within this distance count as equal
+#: Kernels without a distance, or of a column that is not a choice.
 _LEFT_ALONE = (
     ConstantKernel,
     WhiteKernel,
@@ -58,7 +57,7 @@ def smoothness(kernel: Kernel) -> float | None:
     -------
     nu : float or None
     """
-    if type(kernel) is NominalKernel:  # isinstance asks an abstract class: slow
+    if type(kernel) is NominalKernel:  # isinstance would be slow: an abstract class
         kernel = kernel.kernel
     if isinstance(kernel, Matern):
         return float(kernel.nu)
@@ -68,7 +67,7 @@ def smoothness(kernel: Kernel) -> float | None:
 def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
     """Return k(r) and h(r) of a single stationary kernel with a closed form.
 
-    h(r) is -k'(r) / r, so that the gradient in z is h(r) (x - z) in scaled coordinates.
+    h(r) is -k'(r) / r, so the gradient in z is h(r) (x - z) in scaled coordinates.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
     Returns
     -------
     k, h : arrays of the shape of `r`
-        None instead of the two for kernels without a closed form.
+        (None, None) for kernels without a closed form.
     """
     nu = smoothness(kernel)
     if nu == math.inf:
@@ -88,8 +87,9 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
         return k, k.copy()
     if nu == 0.5:
         k = np.exp(-r)
-        # At r = 0 the kernel has a kink; its central slope there is zero. Next to it
-        # the likelihood's gradient, a difference of products with h, would be lost.
+        # At r = 0 the kernel has a kink with a central slope of zero. Near it, the
+        # likelihood's gradient, a difference of products with h, would lose its
+        # precision.
         return k, k / np.where(r > _KINK, r, np.inf)
     if nu == 1.5:
         decay = np.exp(-math.sqrt(3) * r)
@@ -97,7 +97,7 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
     if nu == 2.5:
         s = math.sqrt(5) * r
         decay = np.exp(-s)
-        # In place: at some hundred points fresh memory costs more than arithmetic.
+        # In place: for some hundred points, new memory costs more than arithmetic.
         k = s * s
         k /= 3
         s += 1
@@ -111,15 +111,15 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
 
 
 class NominalKernel(Kernel):
-    """A kernel to which two values of some columns are equal or not.
+    """A kernel that only compares values of some columns for equality.
 
     Parameters
     ----------
     kernel : Kernel
         A kernel of differences or inner products that wraps no other, with one length
-        scale for all columns or one for each.
+        scale for all columns or one per column.
     columns : array of int
-        Those that hold codes, positive ones; 0 stands for no choice at all.
+        The columns of positive codes; 0 means no choice.
     """
 
     def __init__(self, kernel: Kernel, columns: Indices) -> None:
@@ -128,7 +128,7 @@ class NominalKernel(Kernel):
 
     @property
     def closed(self) -> bool:
-        """Whether `radial` knows the kernel."""
+        """Whether `radial` has a closed form of the kernel."""
         return radial(self, np.zeros(1)) is not None
 
     def __call__(
@@ -145,7 +145,7 @@ class NominalKernel(Kernel):
     def diag(self, X: ArrayLike) -> Array:
         """Return k(x, x) of each row, shape (n,)."""
         X = np.atleast_2d(X)
-        inner, one_hot, _ = self.expanded(X[:0])  # one choice is as good as another
+        inner, one_hot, _ = self.expanded(X[:0])  # all choices are equivalent
         return inner.diag(one_hot(X))
 
     def is_stationary(self) -> bool:
@@ -153,10 +153,10 @@ class NominalKernel(Kernel):
         return bool(self.kernel.is_stationary())
 
     def expanded(self, seen: Array) -> tuple[Kernel, Callable[[Array], Array], Indices]:
-        """Return the kernel on columns of choices, what makes them, and the others.
+        """Return the kernel on one-hot columns, their encoder, and other columns.
 
-        The choices of the points `seen` have a column each, all else shares one. First
-        come the columns that are not nominal, then those of choices.
+        The choices of the points `seen` have a column each, and all others share one.
+        Other columns come first, then those of choices.
         """
         others = np.setdiff1d(np.arange(seen.shape[1]), self.columns)
         codes = [np.setdiff1d(seen[:, c], 0.0) for c in self.columns]
@@ -186,8 +186,8 @@ def _indicators(values: Array, codes: Array) -> Array:
 def scaled(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array, Array, Array]:
     """Return length scales, points in units of them, and distances of Z and X.
 
-    The kernel is an RBF or Matern one, or that with nominal columns, which are 0 in the
-    points: they have no slope.
+    The kernel is RBF or Matern, or one of them with nominal columns. These are 0 in the
+    points because they have no slope.
     """
     if type(kernel) is not NominalKernel:
         scale = np.asarray(kernel.length_scale, dtype=float)
@@ -203,12 +203,12 @@ def scaled(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array, Array, Arr
 
 
 def differ(z: Array, x: Array) -> NDArray[np.bool_]:
-    """Return which values of one column, (m,), differ from others, (n,): (m, n)."""
+    """Return where values of one column, (m,), differ from others, (n,): (m, n)."""
     return z[:, None] != x
 
 
 def with_nominal(kernel: Kernel, columns: Indices, n_columns: int) -> Kernel:
-    """Return a kernel on `n_columns` columns that knows some of them as nominal."""
+    """Return a kernel on `n_columns` columns with some of them nominal."""
     if not len(columns) or isinstance(kernel, _LEFT_ALONE):
         return kernel
     if isinstance(kernel, SubsetKernel):

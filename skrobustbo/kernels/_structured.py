@@ -1,7 +1,7 @@
-"""Kernels on some columns: a subset of them, and sums over groups of them.
+"""Kernels on a subset of columns, and sums over groups of columns.
 
-Both wrap one kernel and have its hyperparameters, under the prefix ``kernel__``, the
-way scikit-learn's `Exponentiation` does.
+Both wrap one kernel and expose its hyperparameters with the prefix ``kernel__``, like
+scikit-learn's `Exponentiation`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from skrobustbo.kernels._checks import checked_columns, checked_sets
 
 
 class _Wrapper(Kernel):
-    """A kernel whose hyperparameters are those of the one kernel it wraps."""
+    """A kernel with the hyperparameters of the kernel that it wraps."""
 
     kernel: Kernel
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those of the wrapped kernel included if `deep`."""
+        """Return the parameters, with `deep` also those of the wrapped kernel."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             nested = self.kernel.get_params().items()
@@ -63,8 +63,8 @@ class SubsetKernel(_Wrapper):
     Parameters
     ----------
     kernel : Kernel
-        The kernel k0 on points of ``len(dims)`` columns; if anisotropic, it has one
-        length scale for each of `dims`, in their order.
+        The kernel k0 on points with ``len(dims)`` columns; if anisotropic, it has one
+        length scale for each of `dims`, in order.
     dims : sequence of int
         Distinct columns, from 0; negative ones count from the end.
 
@@ -75,7 +75,7 @@ class SubsetKernel(_Wrapper):
 
     Examples
     --------
-    Distances in the first two columns, forgetting in the last one, the time:
+    Distances in the first two columns, and forgetting in the last one, time:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -90,7 +90,7 @@ class SubsetKernel(_Wrapper):
         self.dims = dims
 
     def select(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the columns of `X` that the wrapped kernel sees."""
+        """Return the columns of `X` for the wrapped kernel."""
         X = np.atleast_2d(X)
         columns = checked_columns(self.dims, X.shape[1], "the dims of SubsetKernel")
         return X[:, columns]
@@ -124,18 +124,18 @@ class AdditiveKernel(_Wrapper):
 
         k(x, x') = 1/|g| sum over c in g of k0(x[c], x'[c])
 
-    the kernel of functions that are sums of functions of a few columns each
-    [1]_ [2]_. In [3]_ the decomposition is the unknown hyperparameter, one candidate
-    model for each.
+    the kernel of functions that are sums of functions of a few columns each [1]_ [2]_.
+    In [3]_, the decomposition is the unknown hyperparameter, with one candidate model
+    for each.
 
     Parameters
     ----------
     kernel : Kernel
-        The base kernel k0, on all columns; if anisotropic, with one length scale for
+        The base kernel k0 on all columns; if anisotropic, with one length scale for
         each of them. The copy for a group sees the other columns as zero. A kernel of
-        differences or of inner products then ignores them: each copy has the length
-        scales of its own columns. If the points have further columns, such as the time,
-        wrap the whole kernel in a `SubsetKernel`.
+        differences or inner products then ignores them: each copy has the length scales
+        of its own columns. If the points have further columns, such as time, wrap the
+        whole kernel in a `SubsetKernel`.
     groups : sequence of sequences of int
         The decomposition: columns from 0; negative ones count from the end. Groups may
         overlap [2]_ but not be equal. Columns in no group have no influence.
@@ -152,8 +152,8 @@ class AdditiveKernel(_Wrapper):
     sum with ``k0 / |g|`` instead of k0, so the assumption holds for every decomposition
     if it holds for k0. The plain sum is ``len(groups) * AdditiveKernel(k0, groups)``.
 
-    All copies share the hyperparameters of the base kernel. For copies of different
-    kernels, add up `SubsetKernel` objects.
+    All copies share the hyperparameters of the base kernel. To combine different
+    kernels, add `SubsetKernel` objects.
 
     References
     ----------
@@ -167,7 +167,7 @@ class AdditiveKernel(_Wrapper):
 
     Examples
     --------
-    Points that agree in the second group and lie far apart in the first:
+    Points that agree in the second group and are far apart in the first:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -182,7 +182,7 @@ class AdditiveKernel(_Wrapper):
         self.groups = groups
 
     def masks(self, n_columns: int) -> NDArray[np.bool_]:
-        """Return which columns each group holds, shape (n_groups, n_columns)."""
+        """Return a mask of the columns of each group, shape (n_groups, n_columns)."""
         groups = list(self.groups) if np.iterable(self.groups) else []
         masks = np.zeros((len(groups), n_columns), dtype=bool)
         for mask, group in zip(masks, groups, strict=True):
@@ -225,7 +225,7 @@ class AdditiveKernel(_Wrapper):
         )
 
     def __repr__(self) -> str:
-        groups = self.groups  # read from JSON, they are lists
+        groups = self.groups  # lists after reading from JSON
         if np.iterable(groups):
             groups = [tuple(each) if np.iterable(each) else each for each in groups]
         return f"AdditiveKernel({self.kernel}, groups={groups!r})"

@@ -1,4 +1,4 @@
-"""Kernels in time, for functions that change while they are searched.
+"""Kernels in time, for functions that change during the search.
 
 Time is a column of the points, in steps: the number of the query. The kernel of space
 and time is a product: ``SubsetKernel(Matern(nu=2.5), [0, 1]) * ForgettingKernel()``.
@@ -25,21 +25,21 @@ Bounds = tuple[float, float] | str
 
 
 class _TimeKernel(Kernel):
-    """A kernel of one column and one hyperparameter, which may be zero.
+    """Base class of kernels of one column with one hyperparameter, possibly zero.
 
-    At zero the kernel is 1, its factor absent. Zero has no logarithm, so the
-    hyperparameter is then fixed, whatever its bounds.
+    At zero, the kernel is 1. Zero has no logarithm, so the hyperparameter is then
+    fixed, whatever its bounds.
     """
 
     column: int
 
     @abstractmethod
     def _covariance(self, s: Array, t: Array) -> Array:
-        """Return k(s, t) of times that broadcast."""
+        """Return k(s, t) for times that broadcast."""
 
     @abstractmethod
     def _log_slope(self, s: Array, t: Array) -> Array:
-        """Return the derivative of k(s, t) in the hyperparameter's logarithm."""
+        """Return the derivative of k(s, t) in the logarithm of the hyperparameter."""
 
     def times(self, X: ArrayLike) -> Array:
         """Return the time of each row of `X`, shape (n,)."""
@@ -65,9 +65,9 @@ class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
     """Exponential forgetting in time: ``(1 - epsilon)**(|i - j| / 2)``.
 
     The time factor of TV-GP-UCB [1]_, as in equation (5) of [2]_. The objective is a
-    Markov chain of Gaussian processes, and a share epsilon of its variance is new at
-    each step. It is the Matern-1/2 kernel with length scale
-    ``-2 / log(1 - epsilon)`` steps.
+    Markov chain of Gaussian processes in which a share epsilon of the variance is new
+    at each step. It is the Matern-1/2 kernel with length scale ``-2 / log(1 -
+    epsilon)`` steps.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
 
     @property
     def hyperparameter_epsilon(self) -> Hyperparameter:
-        """Specification of `epsilon`, fixed where it is zero."""
+        """Specification of `epsilon`, fixed if it is zero."""
         bounds = "fixed" if self.epsilon == 0 else self.epsilon_bounds
         return Hyperparameter("epsilon", "numeric", bounds)
 
@@ -147,8 +147,8 @@ class WienerKernel(_TimeKernel):
     """A Wiener process that starts at variance 1: k(i, j) = 1 + variance * min(i, j).
 
     The time factor of UI-TVBO [1]_, which injects uncertainty into past observations.
-    The prior variance 1 + variance * t grows with the time t. Unlike that of other
-    kernels in this package, it exceeds 1.
+    The prior variance 1 + variance * t grows with the time t. Unlike other kernels in
+    this package, it exceeds 1.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class WienerKernel(_TimeKernel):
 
     @property
     def hyperparameter_variance(self) -> Hyperparameter:
-        """Specification of `variance`, fixed where it is zero."""
+        """Specification of `variance`, fixed if it is zero."""
         bounds = "fixed" if self.variance == 0 else self.variance_bounds
         return Hyperparameter("variance", "numeric", bounds)
 

@@ -1,4 +1,4 @@
-"""Candidates and their scores, wherever they come from."""
+"""Candidates of an earlier search with their scores."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from skrobustbo.optimizer import paired
 class PreviousCandidates:
     """Candidates that have been evaluated before, with their scores.
 
-    To be passed to `RobustBayesSearchCV` as `previous`.
+    Pass it to `RobustBayesSearchCV` as `previous`.
 
     Parameters
     ----------
     params : list of dict
         The candidates.
     scores : list of float
-        Their scores, by the metric of the search, larger is better; nan for a failure.
+        Their scores in the metric of the search; larger is better, nan for a failure.
     same_data : bool, default=True
-        Whether the scores are of the data that the search will be fitted to, with
-        folds of the same kind. Then the model learns from them. False: the best
-        candidates are only tried first, and their scores are not used otherwise.
+        Whether the scores come from the data of the new search, with similar folds. If
+        True, the model learns from them. If False, the search only tries the best
+        candidates first.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class PreviousCandidates:
     Raises
     ------
     ValueError
-        If there is not one number for each candidate.
+        If there is not exactly one number for each candidate.
 
     Examples
     --------

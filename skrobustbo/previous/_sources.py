@@ -1,4 +1,4 @@
-"""Reading candidates from what other searches leave, without importing any package."""
+"""Read candidates from results of other searches, without importing their packages."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _PARAM = "param_"
 def from_cv_results(
     cv_results: Any, metric: str | None = None, *, same_data: bool = True
 ) -> PreviousCandidates:
-    """Return the candidates of a search of scikit-learn's kind.
+    """Return the candidates of a scikit-learn search.
 
     Parameters
     ----------
     cv_results : dict of arrays or DataFrame
         The ``cv_results_`` of `RobustBayesSearchCV`, `GridSearchCV`,
-        `RandomizedSearchCV` or the like, a table of it, or `trials_dataframe()`.
-        Candidates that a race has stopped are left out, as their mean score is not
-        known.
+        `RandomizedSearchCV` or a similar search, a table of it, or
+        `trials_dataframe()`. Candidates stopped by a race are left out, because their
+        mean score is unknown.
     metric : str, default=None
-        With several metrics, the one to maximise.
+        The metric to maximise, if there are several.
     same_data : bool, default=True
         As in `PreviousCandidates`.
 
@@ -55,7 +55,7 @@ def from_cv_results(
 
 
 def _columns(cv_results: Any, metric: str | None) -> Any:
-    """Return the columns of a table as `cv_results_` has them, anything else as it is.
+    """Return the columns of a table named as in `cv_results_`; others unchanged.
 
     In a table, parameters that a candidate does not have are missing values.
     """
@@ -64,7 +64,7 @@ def _columns(cv_results: Any, metric: str | None) -> Any:
         return cv_results
     columns = {name: cv_results[name].to_numpy() for name in cv_results.columns}
     names = [name for name in columns if str(name).startswith(_PARAM)]
-    # A table of trials has the mean score of the metric searched for.
+    # A table of trials contains the mean score of the metric that was optimised.
     several = metric is not None and f"split0_test_{metric}" in columns
     if "score" in columns and "mean_test_score" not in columns:
         columns[f"mean_test_{metric if several else 'score'}"] = columns["score"]
@@ -85,13 +85,13 @@ def _is_missing(value: Any) -> bool:
 def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
     """Return the complete trials of an Optuna study.
 
-    Trials that failed, were pruned or are not finished are left out. The values of a
-    study that minimises change their sign.
+    Failed, pruned and unfinished trials are left out. If the study minimises, values
+    change their sign.
 
     Parameters
     ----------
     study : optuna.Study
-        A study of one objective, the score that the search maximises.
+        A study with one objective: the score that the search maximises.
     same_data : bool, default=True
         As in `PreviousCandidates`.
 
@@ -102,7 +102,7 @@ def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
     Raises
     ------
     ValueError
-        If it is no study, or one of several objectives.
+        If it is not a study with a single objective.
 
     Examples
     --------
@@ -135,25 +135,26 @@ def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
 
 
 def from_skopt(result: Any, *, same_data: bool = True) -> PreviousCandidates:
-    """Return the points of a result of scikit-optimize, which minimises.
+    """Return the points of a scikit-optimize result, with values negated.
 
     Parameters
     ----------
     result : OptimizeResult
-        What `gp_minimize` and its like return, or one of the `optimizer_results_` of
-        `BayesSearchCV`. The dimensions of its space must have names.
+        The result of `gp_minimize` or a similar function, or one of the
+        `optimizer_results_` of `BayesSearchCV`. The dimensions of its space must have
+        names.
     same_data : bool, default=True
         As in `PreviousCandidates`.
 
     Returns
     -------
     previous : PreviousCandidates
-        The values change their sign.
+        Scores are the negated values.
 
     Raises
     ------
     ValueError
-        If it is no such result, or its dimensions have no names.
+        If it is not such a result, or its dimensions have no names.
 
     Examples
     --------

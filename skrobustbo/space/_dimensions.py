@@ -70,8 +70,7 @@ class Dimension(ABC):
 
     @abstractmethod
     def encode(self, value: Any) -> Rows:
-        """Return the encoded row of a value, shape (n_columns,); ValueError for others.
-        """
+        """Return a value's encoded row, shape (n_columns,); ValueError if invalid."""
 
     def contains(self, value: Any) -> bool:
         """Return whether a value is valid for the parameter."""

@@ -1,4 +1,4 @@
-"""Gaussian process surrogates that grow by a row at a time."""
+"""Gaussian process surrogates that grow row by row."""
 
 from skrobustbo.kernels import (
     AdditiveKernel,

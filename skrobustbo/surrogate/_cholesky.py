@@ -1,7 +1,7 @@
 """A lower Cholesky factor that grows and shrinks by rows.
 
-The factor of n rows lives in the leading block of a larger column-major buffer, so
-that appending a row costs one triangular solve, O(n**2), and no copy.
+The factor of n rows is the leading block of a larger column-major buffer, so that
+appending a row takes one triangular solve, O(n**2), and no copy.
 """
 
 from __future__ import annotations
@@ -13,30 +13,29 @@ from scipy.linalg import lapack
 
 from skrobustbo._arrays import Array
 
-#: What a numerical failure of a model raises, as of a kernel that is not positive
-#: definite.
+#: Numerical errors of a model, for example if a kernel is not positive definite.
 NUMERICAL = (np.linalg.LinAlgError, ArithmeticError)
-#: Relative pivots up to the first are rounding errors, and are lifted to the second:
-#: a mere lift to the first would magnify the errors of the rows that follow.
+#: Relative pivots up to the first number are rounding errors and are raised to the
+#: second: raising them only to the first would magnify the errors of later rows.
 _LOST, _LIFTED = 1e-13, 1e-8
 
 
 class CholeskyFactor:
     """L with L L^T = K, for a positive definite K given row by row.
 
-    A pivot lost to rounding (duplicate points, tiny noise) is lifted, as if that one
-    row had more noise: K may be singular, but for a diagonal raised by some 1e-15.
+    A pivot lost to rounding (duplicate points, tiny noise) is raised, as if that row
+    had more noise: K may be singular up to about 1e-15 on the diagonal.
     """
 
     def __init__(self) -> None:
         self.n = 0
         self._buffer = np.zeros((8, 8), order="F")
-        # Leading rows of the buffer that others look at, and that must not be changed.
+        # Leading rows of the buffer that other objects use and that must not change.
         self._lent: float = 0
 
     @classmethod
     def of(cls, L: Array) -> CholeskyFactor:
-        """Return the factor whose lower triangle is `L`, shape (n, n)."""
+        """Return the factor with lower triangle `L`, shape (n, n)."""
         factor = cls()
         factor._reserve(len(L))
         factor._buffer[: len(L), : len(L)] = L
@@ -44,9 +43,9 @@ class CholeskyFactor:
         return factor
 
     def held(self) -> CholeskyFactor:
-        """Return the factor as it is now, whatever happens to this one afterwards.
+        """Return the present factor, unaffected by later changes of this one.
 
-        Nothing is copied before one of the two would overwrite what both look at.
+        Nothing is copied until one of them would overwrite shared rows.
         """
         twin = CholeskyFactor.__new__(CholeskyFactor)
         twin.n, twin._buffer, twin._lent = self.n, self._buffer, math.inf
@@ -60,11 +59,11 @@ class CholeskyFactor:
 
     @property
     def capacity(self) -> int:
-        """How many numbers it holds, those in reserve included."""
+        """Number of floats that it holds, including reserved ones."""
         return self._buffer.size
 
     def _reserve(self, n: int) -> None:
-        """Make room for `n` rows, where those after the present ones may be written."""
+        """Make room for `n` rows that may be written after the present ones."""
         capacity = len(self._buffer)
         if n > capacity or self.n < self._lent:
             capacity = max(n, capacity * 3 // 2) if n > capacity else capacity
@@ -82,7 +81,7 @@ class CholeskyFactor:
             self._buffer[:n, :n] = L
             self.n = n
             return
-        for i in range(n):  # row by row, lifting the pivots that rounding has lost
+        for i in range(n):  # row by row, raising pivots lost to rounding
             self.append(K[i, :i], K[i, i])
 
     def append(self, row: Array, diagonal: float) -> None:
@@ -91,7 +90,7 @@ class CholeskyFactor:
         Raises
         ------
         numpy.linalg.LinAlgError
-            If the row is far from that of a positive definite matrix.
+            If the row clearly does not belong to a positive definite matrix.
         """
         n = self.n
         self._reserve(n + 1)
@@ -116,7 +115,7 @@ class CholeskyFactor:
         """Return L^-1 B (or L^-T B), for B of shape (n,) or (n, m)."""
         if not self.n:
             return np.array(B)
-        # Whole columns of the buffer: LAPACK skips the spare rows, nothing is copied.
+        # Whole columns of the buffer: LAPACK skips the spare rows without a copy.
         columns = self._buffer[:, : self.n]
         x, _ = lapack.dtrtrs(
             columns, B.reshape(self.n, -1), lower=1, trans=int(transposed)
@@ -130,7 +129,8 @@ class CholeskyFactor:
     def log_density(self, w: Array) -> float:
         """Return the log density of targets L w under N(0, L L^T), `w` of shape (n,).
 
-        Fewer than all rows of the factor may be whitened: then of those first targets.
+        `w` may have fewer entries than rows; the density is then that of the first
+        targets.
         """
         n = len(w)
         constant = 0.5 * n * math.log(2 * math.pi)

@@ -1,10 +1,9 @@
-"""The regressors of candidate models, up to date when asked for, and their rows.
+"""A cache of the regressors of candidate models, and the rows that they use.
 
-A factor takes memory and time in proportion to the square of its rows. So beyond
-`MOST_ROWS` told points a model sees a part of them: those of highest value, where
-precision matters, then those that leave the least of the space uncovered, and all that
-came since these were chosen. They are chosen again when `REFRESH` more have come, so
-that factors grow by rows in between.
+The memory and time of a factor grow with the square of its rows. Beyond `MOST_ROWS`
+told points, a model therefore uses some of them: those of highest value, where
+precision matters, then those that cover the space best, and all newer ones. They are
+chosen again after `REFRESH` more points, so that factors grow by rows in between.
 """
 
 from __future__ import annotations
@@ -21,46 +20,46 @@ from skrobustbo.kernels import with_nominal
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._posterior import Candidate
 
-#: Told points up to this number are all seen.
+#: Up to this number, all told points are used.
 MOST_ROWS = 2048
-#: Told points between two choices.
+#: Number of told points between two choices.
 REFRESH = 256
-#: Told points that the likelihood of length scales is computed from, at most.
+#: Maximum told points in the likelihood of length scales.
 MOST_FITTED = 1024
-#: Share of the chosen that is chosen for its values.
+#: Share of the rows that are chosen for their values.
 _BEST = 0.25
-#: Factors kept, and the numbers that they may hold in all (128 MiB) unless they are
-#: few; the one used longest ago goes first (and is rebuilt bit by bit). Where length
-#: scales are estimated again at every step, most will never be asked for again.
+#: Maximum number of factors, and of floats in them (128 MiB) unless they are few. The
+#: least recently used is dropped first, and rebuilt exactly if needed. If length scales
+#: are estimated at every step, most are never needed again.
 _MAX_FACTORS, _MAX_NUMBERS, _FEW_FACTORS = 32, 2**24, 4
 _LEAST = 1e-6
 _NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 def chosen_at(n: int) -> int:
-    """Return how many of `n` told points there were at the latest choice (0: none)."""
+    """Return the number of told points at the latest choice (0: none), out of `n`."""
     return 0 if n <= MOST_ROWS else n - 1 - (n - 1 - MOST_ROWS) % REFRESH
 
 
 def latest_rows(n: int) -> Indices:
-    """Return the rows that a model of a changing objective sees: the latest."""
+    """Return the latest rows, which a model of a changing objective uses."""
     first = max(0, chosen_at(n) - (MOST_ROWS - REFRESH))
     return np.arange(first, n, dtype=np.intp)
 
 
 def fitted_rows(n: int) -> slice:
-    """Return every so-manieth of `n` rows, for a likelihood at a bounded cost."""
+    """Return evenly spaced rows out of `n`, to bound the cost of a likelihood."""
     return slice(None, None, max(1, -(-n // MOST_FITTED)))
 
 
 def spread_out(
     X: Array, values: Array, size: int, nominal: Indices = _NO_COLUMNS
 ) -> Indices:
-    """Return `size` rows: the best, then always the one farthest from those chosen."""
+    """Return `size` rows: the best ones, then each time the one farthest from them."""
     known = np.where(np.isfinite(values), values, -np.inf)
     order = np.argsort(-known, kind="stable")
     chosen = list(order[: int(_BEST * size)])
-    # Squared distances to the nearest chosen row, those of chosen rows below all.
+    # Squared distances to the nearest chosen row; chosen rows are below all others.
     gaps = np.full(len(X), np.inf)
     for i in chosen:
         _narrow(gaps, X, i, nominal)
@@ -81,18 +80,17 @@ def _narrow(gaps: Array, X: Array, i: int, nominal: Indices) -> None:
 class FactorCache:
     """Regressors, one per candidate, over the same growing rows.
 
-    What they keep is the factor of K + noise**2 I, which is built from the points, the
-    kernel and the noise only: targets change scale at every step, and a factor must
-    outlive that.
+    It stores the factor of K + noise**2 I, which depends only on the points, the kernel
+    and the noise: the scale of the targets changes at every step, the factor does not.
 
     Parameters
     ----------
     noise : float
-        Standard deviation of the noise, in the units that the model sees, of candidates
-        that have none of their own. Below 1e-6 it counts as 1e-6: double precision
-        tells no smaller one from singular matrices.
+        Standard deviation of the noise, in units of the model, for candidates without
+        their own. Smaller numbers are raised to 1e-6, because in double precision the
+        matrix would be singular.
     nominal : array of int, optional
-        Columns in which points are equal or not.
+        Columns that are only compared for equality.
     """
 
     def __init__(self, noise: float, nominal: Indices = _NO_COLUMNS) -> None:
@@ -105,7 +103,7 @@ class FactorCache:
         self._chosen: dict[Hashable, tuple[int, Indices]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is kept is large, and is built again bit by bit.
+        # The stored factors are large and can be rebuilt exactly.
         return {"noise": self.noise, "nominal": self.nominal}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -117,14 +115,13 @@ class FactorCache:
     ) -> IncrementalGPR:
         """Return the candidate's regressor over `X`, whose last rows may be pending.
 
-        It has no targets of its own. `view` names the rows: those of one view only ever
-        grow.
+        It has no targets. `view` identifies the rows: those of one view only grow.
         """
         key = (candidate.key, view)
         held, valid = self._held.pop(key, (None, 0))
         if held is None:
             held = self.new(candidate, X.shape[1])
-        # What was pending last time may have been told since in another order.
+        # Points pending last time may have been told in another order.
         self._held[key] = held._hold(X, n_told, valid), n_told
         while self._full:
             self._held.popitem(last=False)
@@ -133,19 +130,19 @@ class FactorCache:
     def new(
         self, candidate: Candidate, n_columns: int, weights: float | Array = 1.0
     ) -> IncrementalGPR:
-        """Return a regressor of the candidate without any rows.
+        """Return a regressor of the candidate without rows.
 
-        `weights` divide the variance of the noise, that of all rows or of each.
+        `weights` divide the noise variance, of all rows or of each.
         """
         kernel = self.kernel_of(candidate.kernel, n_columns)
         variance = self.noise_of(candidate) ** 2 / weights
         return IncrementalGPR._empty(kernel, variance, n_columns)
 
     def active_rows(self, X: Array, values: Array, view: Hashable) -> Indices:
-        """Return the rows of the told points that a model sees, in their order.
+        """Return the rows of the told points that a model uses, in order.
 
-        Values enter as they were told, nan where there is none: in the units of the
-        model they change at every step, and the choice must not.
+        Values are as told, nan for failures: their units in the model change at every
+        step, but the choice must not.
         """
         old = chosen_at(len(X))
         if not old:
@@ -161,12 +158,12 @@ class FactorCache:
         return self.noise if candidate.noise is None else max(candidate.noise, _LEAST)
 
     def kernel_of(self, kernel: Kernel, n_columns: int) -> Kernel:
-        """Return a kernel on rows of `n_columns` that knows which are nominal."""
+        """Return a kernel on rows of `n_columns` with nominal columns."""
         return with_nominal(kernel, self.nominal, n_columns)
 
     @property
     def _full(self) -> bool:
-        """Whether there are too many factors, or too large ones."""
+        """Whether there are too many or too large factors."""
         n = len(self._held)
         held = sum(gpr._factor.capacity for gpr, _ in self._held.values())
         return n > _MAX_FACTORS or (n > _FEW_FACTORS and held > _MAX_NUMBERS)

@@ -1,4 +1,4 @@
-"""scikit-learn's Gaussian process regressor, with rows that come and go cheaply."""
+"""scikit-learn's Gaussian process regressor, with fast addition and removal of rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from skrobustbo._arrays import Array
 from skrobustbo.kernels import radial
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 
-#: Rows that a cache has factored at once. Up to the last multiple the factor comes from
-#: one Cholesky decomposition, beyond it row by row: its bits then depend on the rows
-#: alone, not on when each came, and a resumed run equals the unbroken one exactly.
+#: Rows that a cache factors at once. The factor comes from one Cholesky decomposition
+#: up to the last multiple, and row by row beyond it. So its bits depend on the rows
+#: alone, not on when each one came, and a resumed run equals an uninterrupted one
+#: exactly.
 _CHUNK = 32
 
 
@@ -28,7 +29,7 @@ class IncrementalGPR(GaussianProcessRegressor):
     Everything in `GaussianProcessRegressor` works as before. In addition, `partial_fit`
     appends rows, `retarget` replaces the targets and `truncate` drops the last rows,
     each in O(n**2) instead of the O(n**3) of a new fit. Each leaves the regressor in
-    the same state as a fresh fit on the same data.
+    the same state as a new fit to the same data.
 
     Parameters
     ----------
@@ -43,9 +44,9 @@ class IncrementalGPR(GaussianProcessRegressor):
     n_restarts_optimizer : int, default=0
         Number of restarts of the optimizer.
     normalize_y : bool, default=False
-        Whether targets are shifted and scaled to mean 0 and variance 1.
+        Whether to shift and scale targets to mean 0 and variance 1.
     copy_X_train : bool, default=True
-        Whether a copy of the training data is kept.
+        Whether to keep a copy of the training data.
     n_targets : int, default=None
         Number of targets, for sampling from the prior.
     random_state : int, RandomState or None, default=None
@@ -56,7 +57,7 @@ class IncrementalGPR(GaussianProcessRegressor):
     X_train_, y_train_, kernel_, L_, alpha_, log_marginal_likelihood_value_
         As in `GaussianProcessRegressor`.
     shift_, scale_ : float
-        A value y of the objective is ``(y - shift_) / scale_`` in the targets. They
+        In terms of an objective value y, targets are ``(y - shift_) / scale_``. They
         differ from 0 and 1 only in the models of an `Optimizer`.
 
     Examples
@@ -76,7 +77,7 @@ class IncrementalGPR(GaussianProcessRegressor):
     shift_: float = 0.0
     scale_: float = 1.0
     _factor: CholeskyFactor
-    #: L^-1 y: what the mean at x is the product of with L^-1 k(X, x).
+    #: L^-1 y: the mean at x is its product with L^-1 k(X, x).
     _whitened: Array
 
     def __init__(
@@ -143,7 +144,7 @@ class IncrementalGPR(GaussianProcessRegressor):
                 f"Expected targets of shape {(len(X_new), *self._y_raw.shape[1:])}, as "
                 f"in fit, got {y_new.shape}."
             )
-        self._factor.truncate(len(self.X_train_))  # what an earlier call left undone
+        self._factor.truncate(len(self.X_train_))  # ends an interrupted call
         self._append(np.concatenate([self.X_train_, X_new]))
         return self._with_targets(np.concatenate([self._y_raw, y_new]))
 
@@ -200,7 +201,7 @@ class IncrementalGPR(GaussianProcessRegressor):
 
     @cached_property
     def log_marginal_likelihood_value_(self) -> float:
-        """Logarithm of the targets' density, summed over the targets of a point."""
+        """Log density of the targets, summed over the outputs."""
         columns = self._whitened.reshape(len(self.y_train_), -1).T
         return sum(self._factor.log_density(w) for w in columns)
 
@@ -217,29 +218,29 @@ class IncrementalGPR(GaussianProcessRegressor):
         return {"ensure_2d": vectors, "dtype": "numeric" if vectors else None}
 
     def _with_targets(self, y: Array) -> Self:
-        """Set the targets, and all that depends on them, from the present factor."""
+        """Set the targets and all that depends on them, from the present factor."""
         self._y_raw = y
         if self.normalize_y:
             std = np.std(y, axis=0)
             self._y_train_mean = np.mean(y, axis=0)
-            # Which constant targets stay unscaled is scikit-learn's rule, by shape.
+            # scikit-learn's rule decides by shape which constant targets stay unscaled.
             constant = std == 0 if y.ndim == 1 else std < 10 * np.finfo(float).eps
             self._y_train_std = np.where(constant, 1.0, std)
             y = (y - self._y_train_mean) / self._y_train_std
         return self._solved(y, self._factor.solve(y))
 
     def _solved(self, y: Array, whitened: Array) -> Self:
-        """Set the targets in units of the model; what follows from them is lazy."""
+        """Set the targets in units of the model; dependent values are lazy."""
         self.y_train_, self._whitened, self.L_ = y, whitened, self._factor.lower
         for name in ("alpha_", "log_marginal_likelihood_value_"):
             self.__dict__.pop(name, None)
         return self
 
-    # Inside, where everything is valid and every step counts -------------------------
+    # Internal methods without validation, for speed -----------------------------------
 
     @classmethod
     def _empty(cls, kernel: Kernel, alpha: float | Array, n_columns: int) -> Self:
-        """Return a regressor that holds no rows as yet; the kernel is not copied."""
+        """Return a regressor without rows; the kernel is not copied."""
         gpr = cls(kernel, alpha=alpha)  # type: ignore[arg-type] # arrays: inside only
         gpr.kernel_, gpr.n_features_in_ = kernel, n_columns
         gpr._y_train_mean, gpr._y_train_std = np.zeros(1), np.ones(1)
@@ -247,7 +248,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return gpr
 
     def _hold(self, X: Array, n_told: int, valid: int = 0) -> Self:
-        """Bring the factor up to date with `X`, whose last rows may be pending.
+        """Update the factor to `X`, whose last rows may be pending.
 
         The first `valid` rows are those of the last call.
         """
@@ -258,7 +259,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self._append(X)
 
     def _refactor(self, X: Array) -> Self:
-        """Hold `X` instead, by one decomposition."""
+        """Replace the rows by `X`, with one decomposition."""
         K = self.kernel_(X)
         K[np.diag_indices_from(K)] += self.alpha
         self._factor.restart(K)
@@ -266,7 +267,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self
 
     def _append(self, X: Array) -> Self:
-        """Hold `X`, whose first rows the factor has, one row after the other."""
+        """Extend the rows to `X`, one row at a time."""
         first = self._factor.n
         if first < len(X):
             block = self._kernel_rows(X, first)
@@ -277,10 +278,11 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self
 
     def _kernel_rows(self, X: Array, first: int) -> Array:
-        """Return the kernel's rows from `first` on, each as if it came alone.
+        """Return the kernel's rows from `first` on, each computed as if alone.
 
-        Kernels of scaled distances treat every entry by itself. What BLAS makes of a
-        row depends on how many it is given: others get them one by one.
+        Kernels of scaled distances compute every entry separately. The result of BLAS
+        for a row depends on how many it gets, so other kernels compute one row at a
+        time.
         """
         if radial(self.kernel_, np.zeros(1)) is not None:
             return self.kernel_(X[first:], X)
@@ -290,11 +292,11 @@ class IncrementalGPR(GaussianProcessRegressor):
         return rows
 
     def _given(self, z: Array) -> Self:
-        """Return a regressor on the same rows, the first of which have targets `z`.
+        """Return a regressor on the same rows, with targets `z` of the first ones.
 
-        The others are pending: their targets are the means that `z` gives there, which
-        are zeros in L^-1 y. So they narrow the deviation and leave the mean as it is
-        (Desautels et al. 2014). Nothing that becomes of this regressor changes it.
+        The others are pending: their targets are the predicted means, which are zeros
+        in L^-1 y. So they reduce the deviation without changing the mean (Desautels et
+        al. 2014). Changes of the result do not affect this regressor.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)

@@ -1,4 +1,4 @@
-"""Fitting length scales, noise and output variance by (penalised) likelihood."""
+"""Fit length scales, noise and output variance by (penalised) likelihood."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from skrobustbo.surrogate._priors import Prior
 
 _LOG_2PI = math.log(2 * math.pi)
 _STEP = 1e-5
-#: A climb ends where no logarithm of a length scale promises more than so many nats per
-#: unit: data tell no more of it, and further digits would cost a third of the calls.
+#: A climb ends if no log length scale promises more than this many nats per unit: the
+#: data contain no more information, and further digits would take a third more calls.
 _GTOL, _FTOL = 1e-2, 1e-6
-#: Climbs, from the starts of highest posterior, and iterations of each.
+#: Number of climbs from the best starts, and iterations of each.
 _N_CLIMBS, _MAX_ITER = 2, 50
-#: Nats within which length scales are as likely, and how much longer one must be to be
-#: preferred: where all are short the likelihood is flat, and rounding would choose.
+#: Length scales within this many nats are equally likely, and one is preferred if it is
+#: longer by this factor: with only short ones, the likelihood is flat, and rounding
+#: would decide.
 _TIE, _LONGER = 0.05, 1.5
 
 
@@ -38,22 +39,21 @@ class LengthScaleLikelihood:
     X : array of shape (n, n_columns)
         Encoded points.
     z : array of shape (n,)
-        Targets in the units that the model sees.
+        Targets in units of the model.
     noise : float
-        Standard deviation of the noise, in the units of `z`.
+        Standard deviation of the noise, in units of `z`.
     groups : list of integer arrays
-        Columns that share one length scale; there are as many length scales as groups.
+        Columns that share a length scale, one group per length scale.
     prior : Prior
         Penalty on the logarithms.
     fits_noise : bool, default=False
-        Whether the noise is fitted as well: its logarithm is then the last coordinate,
-        under a flat prior, and `noise` is only what is assumed elsewhere.
+        Whether to fit the noise too. Its logarithm is then the last coordinate, with a
+        flat prior, and `noise` is only an assumption for other purposes.
     fits_variance : bool, default=False
-        Whether the output variance, else that of the kernel, is fitted as well: the
-        logarithm of a factor on the kernel is then the very last coordinate, under a
-        flat prior.
+        Whether to fit the output variance too. The logarithm of a factor on the kernel
+        is then the very last coordinate, with a flat prior.
     modulation : array of shape (n, n), optional
-        What the kernel's values are multiplied by, such as those of a kernel in time.
+        Factor on the values of the kernel, such as a kernel in time.
     errors : array of shape (n,), optional
         Variance of each target's own error, in addition to the noise.
     """
@@ -105,7 +105,6 @@ class LengthScaleLikelihood:
         return X, np.sqrt(squares)
 
     def _split(self, point: Array) -> tuple[Array, float, float]:
-        """Return the logarithms of the length scales, the noise and the variance."""
         noise, variance = self.noise, 1.0
         if self.fits_variance:
             point, variance = point[:-1], math.exp(point[-1])
@@ -114,7 +113,7 @@ class LengthScaleLikelihood:
         return point, noise, variance
 
     def _times(self, K: Array, variance: float) -> Array:
-        """Return the kernel's values, or slopes, with all that multiplies them."""
+        """Return the kernel's values, or slopes, times all factors."""
         if self.modulation is not None:
             K = K * self.modulation
         return K * variance if self.fits_variance else K
@@ -137,9 +136,9 @@ class LengthScaleLikelihood:
         value, alpha, L = _solve(K, self.z)
         if L is None:
             return self._penalised(point, value, np.zeros(len(point)))
-        # d(-log p)/dlog(l_j) = -1/2 sum_ab G_ab (x_aj - x_bj)^2, the scaled distances,
-        # G = (alpha alpha^T - K^-1) h. LAPACK gives one half of K^-1: it counts twice,
-        # and the diagonal, where distances are zero, not at all.
+        # d(-log p)/dlog(l_j) = -1/2 sum_ab G_ab (x_aj - x_bj)^2, with scaled distances
+        # and G = (alpha alpha^T - K^-1) h. LAPACK returns one triangle of K^-1: it
+        # counts twice, and the diagonal, where distances are zero, does not count.
         half_inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
         precisions = half_inverse.diagonal().copy() if self._fits_more else alpha
         G = np.outer(alpha, alpha)
@@ -158,7 +157,7 @@ class LengthScaleLikelihood:
 
     @property
     def _fits_more(self) -> bool:
-        """Whether anything but length scales is fitted."""
+        """Whether to fit more than length scales."""
         return self.fits_noise or self.fits_variance
 
     def _slopes_of_sizes(
@@ -175,7 +174,7 @@ class LengthScaleLikelihood:
         noise : float
             Standard deviation of the noise.
         """
-        # d(-log p)/dlog(noise) = -noise^2 tr(alpha alpha^T - K^-1), and, with K less
+        # d(-log p)/dlog(noise) = -noise^2 tr(alpha alpha^T - K^-1) and, with K minus
         # its diagonal noise in place of the kernel, d(-log p)/dlog(variance).
         by_noise = noise**2 * (float(alpha @ alpha) - float(precisions.sum()))
         by_all = float(alpha @ self.z) - len(alpha)
@@ -199,8 +198,8 @@ class LengthScaleLikelihood:
     def log_density(self, log_theta: Array) -> float:
         """Return the log posterior density with respect to log theta, for samplers.
 
-        Up to a constant. The prior enters by its density of log theta, while calls
-        maximise with the one of its usual mode.
+        Up to a constant. The prior enters with its density of log theta, while calls
+        maximise with the density that has its usual mode.
         """
         return self.prior.log_density_of_log(log_theta) - self._value(log_theta)
 
@@ -233,11 +232,11 @@ def _in_own_units(kernel: Kernel, X: Array) -> Array:
 
 
 def _solve(K: Array, z: Array) -> tuple[float, Array, Array | None]:
-    """Return minus the log likelihood, K^-1 z and K's factor; K is overwritten.
+    """Return minus the log likelihood, K^-1 z and K's factor; overwrites K.
 
-    Where K is singular the likelihood is minus infinite, and there is no factor.
+    If K is singular, the likelihood is minus infinity, and there is no factor.
     """
-    # The transpose of a symmetric matrix is itself, in the order that LAPACK reads.
+    # The transpose of a symmetric matrix is itself, in LAPACK's order.
     L, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1)
     if failed:
         return math.inf, np.zeros_like(z), None
@@ -252,23 +251,23 @@ def fit_length_scale(
     bounds: tuple[float | Array, float | Array],
     starts: Sequence[Array],
 ) -> Array:
-    """Return the length scales, one per group, of highest posterior.
+    """Return the length scales of highest posterior, one per group.
 
     Parameters
     ----------
     likelihood : LengthScaleLikelihood
         The function to maximise.
     bounds : (float, float) or pair of arrays of shape (n_groups,)
-        Shortest and longest length scale allowed, in unit-cube coordinates: the same
-        for all, or one each.
+        Shortest and longest allowed length scale, in unit-cube coordinates, for all
+        groups or one pair of entries each.
     starts : list of arrays of shape (n_groups,)
-        Length scales to start from. Without any data the first is returned. Where all
-        length scales are short the likelihood is flat, and a climb that lands there
-        stays: many starts are compared before a few are climbed.
+        Starting length scales. Without data, the first is returned. Where all length
+        scales are short, the likelihood is flat, and a climb gets stuck: many starts
+        are compared before a few are climbed.
     """
     if not len(likelihood.z):
         return np.clip(starts[0], *bounds)
-    # Of small integer types the logarithm would be one of few digits.
+    # Small integer types would have a low-precision logarithm.
     low, high = (np.log(bound, dtype=float) for bound in bounds)
     points = [np.clip(np.log(start), low, high) for start in starts]
     if len(points) > _N_CLIMBS:
@@ -285,14 +284,14 @@ def fit_length_scale(
         )
         if best is None or result.fun < best.fun:
             best = result
-    # The logarithms' bounds may be off by a rounding error.
+    # The bounds of the logarithms may have rounding errors.
     return np.clip(np.exp(best.x), *bounds)
 
 
 def longest_tied(
     likelihood: LengthScaleLikelihood, theta: Array, others: Sequence[Array]
 ) -> Array:
-    """Return the longest of `others` that is as likely as `theta`, or else `theta`."""
+    """Return the longest of `others` that is as likely as `theta`, or `theta`."""
     least = likelihood.value(np.log(theta)) + _TIE
     ties = (
         other
@@ -302,12 +301,12 @@ def longest_tied(
     return next(ties, theta)
 
 
-#: Deviations of the noise that are looked for, in those of the model's prior. Below,
-#: ripples and steps of an objective would be taken for noise, and smoothed away.
+#: Range of noise deviations to search, in deviations of the model's prior. Lower limits
+#: would take ripples and steps of an objective for noise and smooth them away.
 BOUNDS = (0.5, 1.0)
-#: Where the climb begins: length scales are no shorter than the first number.
+#: Start of the climb: length scales are at least the first number.
 _START_THETA, _START_NOISE = 0.3, 0.6
-#: A climb gains a few nats. Where its start lacks more than that, it is not made.
+#: A climb gains a few nats. It is skipped if its start lacks more than that.
 _CLIMB = 4.0
 
 
@@ -320,7 +319,7 @@ def strong_noise(
 ) -> tuple[Array, float] | None:
     """Return length scales and noise that are far more probable; see `Models`.
 
-    The likelihood is one that fits the noise; its own is the one assumed.
+    The likelihood must fit the noise; its own noise is the assumed one.
     """
     if likelihood.noise >= BOUNDS[0] or not len(likelihood.z):
         return None

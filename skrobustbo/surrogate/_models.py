@@ -1,4 +1,4 @@
-"""What a policy sees of the surrogate: views of the points, and models of them."""
+"""The surrogate as a policy sees it: views of the points, and models of them."""
 
 from __future__ import annotations
 
@@ -36,51 +36,51 @@ from skrobustbo.surrogate._posterior import (
 from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample
 
-#: Points, their targets, and the variance of each target's own error, if there is any.
+#: Points, their targets, and the variance of each target's error, if any.
 Data = tuple[Array, Array, Array | None]
 
-#: Of a value, in units of the model: it says nothing.
+#: A value without information, in units of the model.
 _LARGEST_ERROR = 1e50
-#: Points that an estimate at every step looks at.
+#: Number of points that an estimate at every step uses.
 _MOST_AT_EACH_STEP = 300
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The points that models see, with their values in the units of the models.
+    """Points and values as models see them.
 
     Parameters
     ----------
     X : array of shape (n, n_columns)
         Told points, encoded.
     z : array of shape (n,)
-        Their targets in the units that the model sees.
+        Their targets, in units of the model.
     X_pending : array of shape (p, n_columns), optional
         Points asked but not yet told.
     shift, scale : float
-        A value y of the objective is ``(y - shift) / scale`` to the model.
+        The model sees a value y of the objective as ``(y - shift) / scale``.
     has_unit : bool, default=True
-        Whether `scale` is one that the values, or the settings, have told.
+        Whether `scale` comes from the values or the settings.
     groups : list of integer arrays, optional
-        Encoded columns of each parameter that varies (default: all are of one).
+        Encoded columns of each parameter that varies (default: all belong to one).
     values : array of shape (n,), optional
-        The told values themselves, nan where there is none; `z` if not given.
+        The told values, nan for failures; default: `z`.
     reference_points : ReferencePoints, optional
-        The feasible points, or a sample of them, for bounds of the information gain.
+        The feasible points, or a sample of them, for bounds on the information gain.
     ball : callable, optional
         Maps radius, metric and units to the function from points to perturbations.
     n_elsewhere : int, default=0
-        Number of points of other branches, told or pending, and of those that are
-        forgotten. They also count towards the horizon.
+        Number of points in other branches, told or pending, and of forgotten ones. They
+        also count towards the horizon.
     horizon : int, optional
-        Number of evaluations to expect in all, if known.
+        Number of expected evaluations, if known.
     start : int, default=0
         Number of told points before the first one of `X`.
     now : float, optional
-        The time of the point to be chosen, if the last column of the points is time.
+        The time of the point to choose, if the last column of the points is time.
     value_stds : array of shape (n,), optional
-        Standard deviations of the told values' own errors, in units of the objective,
-        if there are any: noise of each row in addition to that of the model.
+        Standard deviations of the errors of the told values, in units of the objective,
+        if any: noise of each row in addition to that of the model.
     """
 
     X: Array
@@ -101,12 +101,12 @@ class View:
 
     @property
     def told(self) -> Array:
-        """The told values themselves."""
+        """The told values."""
         return self.z if self.values is None else self.values
 
     @property
     def pending(self) -> Array:
-        """The pending points, if there are none an array without rows."""
+        """The pending points; an array without rows if there are none."""
         return self.X[:0] if self.X_pending is None else self.X_pending
 
     def since(self, start: int) -> Self:
@@ -121,7 +121,7 @@ class View:
         )
 
     def timed(self) -> Self:
-        """Return the view with a last column of time, one unit for each point."""
+        """Return the view with a last column of time, one unit per point."""
         rows = np.concatenate([self.X, self.pending])
         times = 1.0 + self.start + np.arange(len(rows))
         rows, n = np.column_stack([rows, times]), len(self.X)
@@ -130,22 +130,21 @@ class View:
 
 
 class Models:
-    """What a policy sees of the surrogate during one `suggest`.
+    """The surrogate as a policy sees it during one `suggest`.
 
-    ``models[candidate]`` is the candidate's posterior. The cache keeps the factor of
-    its regressor and extends it row by row. With thousands of told points, a posterior
-    uses an active set of them.
+    ``models[candidate]`` is the posterior of the candidate. The cache keeps the factor
+    of its regressor and extends it row by row. With thousands of told points, a
+    posterior uses a subset of them.
 
     Parameters
     ----------
     cache : FactorCache
         The regressors.
     view : View
-        The points, their values and their units. Its `X`, `z`, `values`, `shift`,
-        `scale`, `groups`, `n_elsewhere` and `horizon` are attributes of the models as
-        well.
+        The points, their values and units. Its `X`, `z`, `values`, `shift`, `scale`,
+        `groups`, `n_elsewhere` and `horizon` are attributes of the models too.
     rng : numpy.random.Generator or callable, optional
-        Random generator for `sample`, or a function that makes it when first needed.
+        Random generator for `sample`, or a function that creates it when needed.
     """
 
     def __init__(
@@ -163,12 +162,12 @@ class Models:
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the noise, in the units that the model sees."""
+        """Standard deviation of the noise, in units of the model."""
         return self._cache.noise
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """Source of the draws of `sample`, which few policies need."""
+        """Random generator of `sample`, which few policies need."""
         if callable(self._rng):
             return self._rng()
         return np.random.default_rng(0) if self._rng is None else self._rng
@@ -180,17 +179,17 @@ class Models:
 
     @property
     def unit(self) -> float:
-        """The scale, for widths that are kept; nan while all values are equal.
+        """The scale of stored widths; nan while all values are equal.
 
-        Nothing tells then in which unit a later value will differ from the prediction.
+        Then nothing shows in which unit a later value will differ from the prediction.
         """
         return self.scale if self._view.has_unit else math.nan
 
     @property
     def best(self) -> float:
-        """The best target of a value that was measured in full.
+        """The best target of a fully measured value.
 
-        Where there is no such value, it is the best target of all.
+        Without such a value, the best target of all.
         """
         stds = self._view.value_stds
         if stds is None:
@@ -214,28 +213,28 @@ class Models:
 
     @cached_property
     def _errors(self) -> Array | None:
-        """Variance of each active value's own error, in units of the model."""
+        """Variance of each active value's error, in units of the model."""
         stds = self._view.value_stds
         if stds is None:
             return None
-        # Beyond the largest error, squares overflow.
+        # Squares of larger errors would overflow.
         return np.minimum(stds[self._active] / self.scale, _LARGEST_ERROR) ** 2
 
     @cached_property
     def _active(self) -> Indices:
-        """Which of the told points posteriors go by."""
+        """Indices of the told points that posteriors use."""
         if self._view.now is not None:
             return latest_rows(self.n)
         return self._cache.active_rows(self.X, self.values, self._view.start)
 
     @property
     def measured(self) -> NDArray[np.bool_]:
-        """Which targets of posteriors are of values that are numbers, not failures."""
+        """Mask of the targets that come from measured values, not failures."""
         return np.isfinite(self.values[self._active])
 
     @property
     def _fitted(self) -> Data:
-        """The told points that hyperparameters are fitted to, with their targets."""
+        """The told points for fitting hyperparameters, with their targets."""
         some = fitted_rows(len(self._active))
         rows = self._active[some]
         errors = None if self._errors is None else self._errors[some]
@@ -243,7 +242,7 @@ class Models:
 
     @cached_property
     def _seen(self) -> Array:
-        """The told points that posteriors go by, then the pending ones."""
+        """The told points that posteriors use, then the pending ones."""
         return np.concatenate([self.X[self._active], self._view.pending])
 
     def _posterior(
@@ -260,7 +259,7 @@ class Models:
         return Posterior(*parts)
 
     def at(self, candidate: Candidate) -> Posterior:
-        """Return the posterior of a candidate to be looked at once: nothing is kept."""
+        """Return the posterior of a candidate without caching it."""
         if self._errors is not None:
             return self.weighted(candidate, np.ones(self.n))
         regressor = self._cache.new(candidate, self.X.shape[1])
@@ -276,7 +275,7 @@ class Models:
             The model.
         weights : array of shape (n,)
             Positive weights of the told points; pending ones have weight 1. The errors
-            of the values themselves are added.
+            of the values are added.
         """
         weights = weights[self._active]
         if self._errors is not None:
@@ -290,7 +289,7 @@ class Models:
     def since(self, start: int) -> Models:
         """Return the models of the told points from index `start` on.
 
-        Event triggers and windows forget this way; nothing is deleted.
+        Event triggers and windows use it to forget; nothing is deleted.
         """
         return self._of(self._view.since(start))
 
@@ -302,7 +301,7 @@ class Models:
         z : array of shape (n,)
             The targets.
         slopes : array of shape (n,)
-            How they change with the values: errors of values change likewise.
+            Their derivatives with respect to the values, which scale the errors.
         """
         stds = self._view.value_stds
         if stds is not None:
@@ -310,7 +309,7 @@ class Models:
         return self._of(replace(self._view, z=z, value_stds=stds))
 
     def with_errors(self, std: float) -> Models:
-        """Return the models of the same values, each with a further error of its own.
+        """Return the models of the same values, each with an additional error.
 
         `std` is the standard deviation of the error, in units of the objective.
         """
@@ -321,9 +320,9 @@ class Models:
     def timed(self) -> Models:
         """Return the models over points and time, seen from the present.
 
-        The i-th value told belongs to time i, counted from 1. Pending points follow,
-        then the point to be chosen. Kernels of these models see the time in the last
-        column. Their posteriors take points without it, and predict for the present.
+        The i-th told value has time i, counted from 1. Pending points follow, then the
+        point to choose. Kernels of these models see time in the last column. Their
+        posteriors take points without it, and predict for the present.
         """
         return self._of(self._view.timed())
 
@@ -338,16 +337,17 @@ class Models:
         Parameters
         ----------
         eps : float or dict of str to float
-            Radius, or one for each parameter to be perturbed.
+            Radius, or one for each perturbed parameter.
         metric : {"max", "l2"}
-            How distances over several parameters are measured.
+            How to measure distances over several parameters.
         units : {"cube", "user"}
             Units of the radius.
 
         Returns
         -------
         perturb : callable
-            Points of shape (m, n_columns) to perturbed ones, shape (m, k, n_columns).
+            Maps points of shape (m, n_columns) to perturbed ones, shape (m, k,
+            n_columns).
         """
         if self._view.ball is None:
             raise ValueError(
@@ -364,7 +364,7 @@ class Models:
             columns[group] = value
         return columns
 
-    # The hyperparameters: the most probable ones, and draws ---------------------------
+    # Hyperparameters: most probable values and draws ----------------------------------
 
     def fit(
         self,
@@ -385,13 +385,13 @@ class Models:
         prior : Prior
             Prior of each length scale.
         bounds : (float, float) or pair of arrays of shape (n_parameters,) or (1,)
-            Shortest and longest length scale allowed, the same for all or one each.
+            Shortest and longest allowed length scale, the same for all or one each.
         starts : list of float or array
-            Length scales to start from.
+            Starting length scales.
         per_parameter : bool, default=False
-            One length scale per parameter instead of one for all.
+            Whether to use one length scale per parameter instead of one for all.
         ties : {"longest"} or None, default=None
-            "longest": where a start half as long again is as likely, that one.
+            "longest": prefer a start that is half as long again and equally likely.
 
         Returns
         -------
@@ -415,29 +415,29 @@ class Models:
     ) -> tuple[Array, float]:
         """Return the length scales and the output variance of highest posterior.
 
-        It is meant for every step: at most 300 of the told points, evenly spaced in
-        the order told, are looked at.
+        Suitable for every step: it uses at most 300 of the told points, evenly spaced
+        in the order told.
 
         Parameters
         ----------
         kernel : Kernel
             The kernel at length scale 1 and variance 1.
         prior : Prior
-            Prior of each length scale; that of the variance is flat.
+            Prior of each length scale; the variance has a flat prior.
         bounds : [(float, float), (float, float)]
-            Shortest and longest length scale allowed, least and greatest variance.
+            Shortest and longest allowed length scale, smallest and largest variance.
         start : (array of shape (n_parameters,), float)
-            Length scales and a variance to start from.
+            Starting length scales and variance.
         time : Kernel, optional
-            A kernel in time that multiplies the one in space, where the models are
-            those over points and time.
+            A kernel in time that multiplies the one in space, for models over points
+            and time.
 
         Returns
         -------
         theta : array of shape (n_parameters,)
             In unit-cube coordinates.
         variance : float
-            Of the model's units squared.
+            In squared units of the model.
         """
         X, z, errors = self._fitted
         every = max(1, -(-len(z) // _MOST_AT_EACH_STEP))
@@ -466,7 +466,7 @@ class Models:
     ) -> Array:
         """Return draws from the posterior of the length scales given the told points.
 
-        Slice sampling of their logarithms, with `rng`.
+        It uses slice sampling of their logarithms, with `rng`.
 
         Parameters
         ----------
@@ -475,20 +475,20 @@ class Models:
         prior : Prior
             Prior of each length scale.
         bounds : (float, float)
-            Shortest and longest length scale allowed.
+            Shortest and longest allowed length scale.
         starts : list of float or array
             Length scales; the chain starts from those of highest posterior.
         n : int
             Number of draws.
         burn_in, thin : int
-            Sweeps before the first draw, and for each draw.
+            Number of sweeps before the first draw, and per draw.
         per_parameter : bool, default=False
-            One length scale per parameter instead of one for all.
+            Whether to use one length scale per parameter instead of one for all.
 
         Returns
         -------
         thetas : array of shape (n, n_parameters) or (n, 1)
-            In unit-cube coordinates; a chain goes on from the last one.
+            In unit-cube coordinates; a chain continues from the last one.
         """
         likelihood = self._likelihood(kernel, prior, per_parameter)
         points = [np.log(np.clip(s, *bounds)) for s in _shaped(starts, likelihood)]
@@ -512,23 +512,23 @@ class Models:
         evidence: float,
         start: tuple[Array, float] | None = None,
     ) -> tuple[Array, float] | None:
-        """Return length scales and noise, if the values told seem to be mostly noise.
+        """Return length scales and noise if the told values seem to be mostly noise.
 
         Parameters
         ----------
         kernel, prior, bounds
             As for `fit`.
         theta : array of shape (n_parameters,)
-            What `fit` returned, one length scale per parameter.
+            The result of `fit`, one length scale per parameter.
         evidence : float
-            Nats of log posterior by which they must be ahead of `theta` and `noise`.
+            Required lead of log posterior over `theta` and `noise`, in nats.
         start : (array of shape (n_parameters,), float), optional
-            An earlier result to begin with.
+            An earlier result to start from.
 
         Returns
         -------
         found : (array of shape (n_parameters,), float) or None
-            Noise of at least half a deviation of the prior.
+            The noise is at least half a deviation of the prior. None if not found.
         """
         likelihood = self._likelihood(kernel, prior, True, fits_noise=True)
         return strong_noise(likelihood, theta, bounds, evidence, start)
@@ -541,7 +541,7 @@ class Models:
         data: Data | None = None,
         **fitted: Any,
     ) -> LengthScaleLikelihood:
-        """Return the likelihood given `data`, else all that there are."""
+        """Return the likelihood given `data`, by default all."""
         groups = self.groups if per_parameter else [np.concatenate(self.groups)]
         X, z, errors = self._fitted if data is None else data
         fitted |= {"noise": self.noise, "groups": groups, "errors": errors}
@@ -554,17 +554,17 @@ class Models:
         bounds: tuple[float, float],
         start: float,
     ) -> float:
-        """Return a positive hyperparameter of highest likelihood on the told points.
+        """Return the value of a positive hyperparameter with the highest likelihood.
 
-        Brent's bounded search in its logarithm, no further than a factor e**2 from
-        where it starts: one that is repeated as values come in follows a maximum.
+        It uses Brent's bounded search in the logarithm, within a factor e**2 of the
+        start, so that repeated fits follow a maximum as values come in.
 
         Parameters
         ----------
         model : callable
-            Value of the hyperparameter to candidate.
+            Maps a value of the hyperparameter to a candidate.
         bounds : (float, float)
-            Least and greatest value allowed.
+            Smallest and largest allowed value.
         start : float
             An earlier estimate.
 

@@ -23,11 +23,11 @@ from skrobustbo.kernels import (
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._gpr import IncrementalGPR
 
-#: Covariances per block of a prediction: larger blocks fall out of the processor's
-#: cache, and each of their temporary arrays comes fresh from the operating system.
+#: Covariances per block of a prediction: larger blocks exceed the processor's cache,
+#: and each of their temporary arrays is newly allocated by the operating system.
 _BLOCK = 2**15
 _MIN_VARIANCE = 1e-20
-#: Added to the variances of joint draws: the covariance of near points is singular.
+#: Added to the variances of joint draws: the covariance of close points is singular.
 _JITTER = 1e-8
 
 
@@ -40,15 +40,15 @@ class Candidate:
     kernel : Kernel
         A scikit-learn kernel on encoded points, with k(x, x) <= 1.
     mean : callable, optional
-        Prior mean: encoded points, shape (n, n_columns), to values in units of the
+        Prior mean: maps encoded points, shape (n, n_columns), to values in units of the
         objective, shape (n,). The data enter as ``y - mean(X)``.
     norm_bound : float, default=1.0
         Bound on the norm of the objective in the kernel's function space.
     label : str, optional
         Name in histories and plots (default: the text of the kernel).
     noise : float, optional
-        Standard deviation of the noise, in the units that the model sees (default: that
-        of the policy).
+        Standard deviation of the noise, in units of the model (default: that of the
+        policy).
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Candidate:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """What tells its factor from that of another: the kernel and the noise."""
+        """Identifies its factor: the kernel and the noise."""
         return (*_frozen_params(self.kernel), self.noise)
 
 
@@ -93,14 +93,14 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ReferencePoints:
-    """The points that a model speaks of.
+    """The points of the space that a model covers.
 
     Attributes
     ----------
     points : array of shape (m, n_columns)
-        All feasible points, or a fixed sample of them where there are too many.
+        All feasible points, or a fixed sample if there are too many.
     n_points : int or None
-        Number of feasible points, None if there are infinitely many.
+        Number of feasible points, None for infinitely many.
     """
 
     points: Array
@@ -109,11 +109,11 @@ class ReferencePoints:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Posterior of one candidate, in the units that the model sees.
+    """Posterior of one candidate, in units of the model.
 
     It is computed from the factor and the weights of a scikit-learn regressor. The last
-    rows may be pending points, which reduce the standard deviation and do not change
-    the mean.
+    rows may be pending points, which reduce the standard deviation without changing the
+    mean.
 
     Parameters
     ----------
@@ -123,13 +123,13 @@ class Posterior:
         The candidate's Gaussian process, fitted to told points, then pending ones. Its
         targets are those of the told points minus the prior mean.
     n_told : int
-        Number of the points that have been told.
+        Number of told points.
     noise : float
         Standard deviation of the noise, in the units of the targets.
     mean : callable, optional
-        Prior mean in those units.
+        Prior mean in these units.
     space : ReferencePoints, optional
-        The feasible points, or a sample of them, if they are known.
+        The feasible points, or a sample of them, if known.
     log_weight : float, default=0.0
         Sum of the logarithms of the weights that divide each row's noise variance.
     """
@@ -144,15 +144,15 @@ class Posterior:
 
     @property
     def reference_points(self) -> ReferencePoints | None:
-        """The feasible points, or a sample of them, where they are known."""
+        """The feasible points, or a sample of them, if known."""
         return self.space
 
     @property
     def n_points(self) -> int | None:
-        """Number of feasible points, None if there are infinitely many."""
+        """Number of feasible points, None for infinitely many."""
         return None if self.space is None else self.space.n_points
 
-    # These are looked up at every prediction, and there once only.
+    # Cached because every prediction uses them.
 
     @cached_property
     def X(self) -> Array:
@@ -161,7 +161,7 @@ class Posterior:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The candidate's kernel, as it is on columns some of which are nominal."""
+        """The candidate's kernel, which may handle some columns as nominal."""
         return self.regressor.kernel_
 
     @cached_property
@@ -178,7 +178,7 @@ class Posterior:
 
     @property
     def length_scales(self) -> Array:
-        """Length scale of each column, shape (n_columns,); inf where there is none."""
+        """Length scale of each column, shape (n_columns,); inf without one."""
         return length_scales(self.kernel, self.X.shape[1])
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
@@ -215,10 +215,10 @@ class Posterior:
 
     @property
     def told_means(self) -> Array:
-        """The means at the told points, shape (n_told,), at no cost of a prediction.
+        """The means at the told points, shape (n_told,), without a new prediction.
 
-        With the noise variances D of the rows and alpha = (K + D)^-1 z they are
-        K alpha = z - D alpha.
+        With the noise variances D of the rows and alpha = (K + D)^-1 z, they are K
+        alpha = z - D alpha.
         """
         n, variance = self.n_told, self.regressor.alpha
         noise = variance[:n] if isinstance(variance, np.ndarray) else variance
@@ -227,7 +227,7 @@ class Posterior:
 
     @property
     def told_targets(self) -> Array:
-        """The targets of the told points, shape (n_told,), prior mean left out."""
+        """The targets of the told points, shape (n_told,), without the prior mean."""
         return self.regressor.y_train_[: self.n_told]
 
     def of_targets(self, z: Array) -> Self:
@@ -235,20 +235,21 @@ class Posterior:
         return replace(self, regressor=self.regressor._given(z), mean=None)
 
     def residuals(self, blocks: Sequence[Indices]) -> list[Array]:
-        """How far the targets of a block are above their predictions from the others.
+        """Return by how much the targets of a block exceed predictions from the others.
 
-        With the block's parts of alpha and K^-1 of the model, (K^-1_BB)^-1 alpha_B.
-        Rasmussen and Williams (2006, section 5.4.2) have it for a single point.
+        With the block's parts of alpha and K^-1 of the model, it is (K^-1_BB)^-1
+        alpha_B. Rasmussen and Williams (2006, section 5.4.2) give it for a single
+        point.
 
         Parameters
         ----------
         blocks : sequence of integer arrays
-            Told points that are left out together.
+            Told points to leave out together.
 
         Returns
         -------
         residuals : list of arrays
-            Those of each block, in its order.
+            For each block, in order.
         """
         n = self.n_told
         inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
@@ -260,10 +261,10 @@ class Posterior:
 
     @property
     def left_out_errors(self) -> Array:
-        """Errors of each told target left out, in their own deviations, (n_told,).
+        """Leave-one-out errors of the told targets, in their own deviations, (n_told,).
 
-        With K^-1 of the model, noise included, and alpha = K^-1 z they are
-        alpha_i / sqrt(K^-1_ii): Rasmussen and Williams (2006, section 5.4.2).
+        With K^-1 of the model, including noise, and alpha = K^-1 z, they are alpha_i /
+        sqrt(K^-1_ii): Rasmussen and Williams (2006, section 5.4.2).
         """
         n = self.n_told
         inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
@@ -271,10 +272,10 @@ class Posterior:
         return self._alpha[:n] / np.sqrt(precision)
 
     def told_deviation(self, x: Array) -> float:
-        """Return the deviation at one point, shape (n_columns,), pending ones left out.
+        """Return the deviation at one point, shape (n_columns,), without pending ones.
 
-        Confidence bands speak of what has been observed, so sums of deviations in
-        elimination tests use this one.
+        Confidence bands refer to observed values, so sums of deviations in elimination
+        tests use it.
         """
         kernel, Z = self.kernel, x[None, :]
         if not self.n_told:
@@ -289,7 +290,7 @@ class Posterior:
         Parameters
         ----------
         Z : array of shape (m, n_columns)
-            Points, not snapped to anything.
+            Points, not snapped.
 
         Returns
         -------
@@ -323,10 +324,10 @@ class Posterior:
 
     @property
     def output_scale(self) -> float:
-        """Maximum likelihood factor on the deviation, of kernel and noise alike.
+        """Maximum likelihood factor on the deviation, for kernel and noise together.
 
-        With v**2 (K + noise**2 I) for the covariance of the told targets the mean stays
-        as it is, and v**2 = z^T (K + noise**2 I)^-1 z / n.
+        With v**2 (K + noise**2 I) as the covariance of the told targets, the mean does
+        not change, and v**2 = z^T (K + noise**2 I)^-1 z / n.
         """
         n = self.n_told
         return math.sqrt(float(self._w @ self._w) / n) if n else 1.0
@@ -334,26 +335,26 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class PresentPosterior(Posterior):
-    """A posterior over points and time, asked at points and answering for one time.
+    """A posterior over points and time that predicts at points for one time.
 
     Parameters
     ----------
     candidate, regressor, n_told, noise, mean, space, log_weight
-        Those of `Posterior`; the last column of the points is time.
+        As in `Posterior`; the last column of the points is time.
     now : float
-        The time that answers speak of.
+        The time of the predictions.
     """
 
     now: float = field(kw_only=True)
 
     @property
     def reference_points(self) -> None:
-        """None: what is known are points without a time."""
+        """None: the known points have no time."""
         return None
 
     @property
     def length_scales(self) -> Array:
-        """Length scale of each column but that of time."""
+        """Length scale of each column except time."""
         return super().length_scales[:-1]
 
     def _at_present(self, Z: Array) -> Array:
@@ -364,7 +365,7 @@ class PresentPosterior(Posterior):
         return super().predict(self._at_present(Z))
 
     def told_deviation(self, x: Array) -> float:
-        """Return the deviation at one point now, pending points left out."""
+        """Return the deviation at one point now, without pending points."""
         return super().told_deviation(np.append(x, self.now))
 
     def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:

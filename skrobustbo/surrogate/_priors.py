@@ -1,10 +1,10 @@
 """Priors of length scales.
 
-A prior has two densities, and they differ. `log_density` is what a fit maximises: its
-peak is the prior's usual mode, that of theta for a Gamma law, that of log theta (the
-median) for a log-normal one. `log_density_of_log` is what a sampler of log theta needs:
-the density with respect to log theta, which for a density p of theta is theta p(theta).
-A peak moves with the variable in which it is sought; a law does not.
+A prior has two different densities. `log_density` is maximised by a fit: its peak is
+the usual mode of the prior, in theta for a Gamma law and in log theta (the median) for
+a log-normal one. `log_density_of_log` is used by a sampler of log theta: it is the
+density with respect to log theta, which for a density p of theta is theta p(theta). The
+position of a peak depends on the variable; a distribution does not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skrobustbo._arrays import Array
 
 
 class Prior(Protocol):
-    """What the likelihood fit and the sampler need of a prior."""
+    """The interface of priors for the likelihood fit and the sampler."""
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return the log density (up to a constant) and its gradient in log theta."""
@@ -40,7 +40,7 @@ class LogNormalPrior:
     sigma : float, default=1.5
         Standard deviation of log theta, of the part that each length scale has alone.
     common : float, default=0.0
-        Standard deviation of another part of log theta, which all length scales share.
+        Standard deviation of a further part of log theta, shared by all length scales.
         With 0, they are independent.
 
     Raises
@@ -75,7 +75,7 @@ class LogNormalPrior:
         return -0.5 * float(z @ own), -own / self.sigma
 
     def log_density_of_log(self, log_theta: Array) -> float:
-        """Return the log density with respect to log theta: `log_density` is that."""
+        """Return the log density with respect to log theta, as `log_density` does."""
         return self.log_density(log_theta)[0]
 
 
@@ -119,19 +119,19 @@ class GammaPrior:
     def log_density_of_log(self, log_theta: Array) -> float:
         """Return the log density with respect to log theta.
 
-        That of theta, times theta for each of them: d theta = theta d log theta.
+        It is that of theta, times theta for each of them: d theta = theta d log theta.
         """
         return self.log_density(log_theta)[0] + float(log_theta.sum())
 
 
 @dataclass(frozen=True)
 class FlatPrior:
-    """No preference: the estimate is the maximum likelihood one."""
+    """Flat prior: the estimate is the maximum likelihood one."""
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return zero and a zero gradient."""
         return 0.0, np.zeros_like(log_theta)
 
     def log_density_of_log(self, log_theta: Array) -> float:
-        """Return zero: a sampler sees the uniform law of log theta in its bounds."""
+        """Return zero: log theta is uniform within its bounds."""
         return 0.0

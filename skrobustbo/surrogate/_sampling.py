@@ -11,8 +11,8 @@ from skrobustbo._arrays import Array
 
 Line = Callable[[float], float]
 
-#: First length of an interval, and of each step out. Two peaks nearer to each other
-#: than that are often covered by one interval.
+#: Initial length of an interval, and of each step out. One interval often covers two
+#: peaks that are closer than this.
 _WIDTH = 2.0
 
 
@@ -26,12 +26,12 @@ def slice_sample(
     burn_in: int = 0,
     thin: int = 1,
 ) -> Array:
-    """Return draws from a density: a Markov chain that leaves it invariant.
+    """Return draws from a density by a Markov chain that leaves it invariant.
 
     A sweep updates the state along each coordinate in turn. An update draws a level
     under the density at the state, finds an interval around the state that covers the
-    slice above that level, by stepping out, and draws from the interval, shrinking it
-    towards the state at each draw outside the slice (Neal, Slice sampling, Annals of
+    slice above that level by stepping out, and draws from the interval, which shrinks
+    towards the state after each draw outside the slice (Neal, Slice sampling, Annals of
     Statistics 2003, figures 3 and 5). There is no step size to tune: a width that is
     too small costs steps out, one that is too large costs draws.
 
@@ -44,18 +44,18 @@ def slice_sample(
     n : int
         Number of draws.
     rng : numpy.random.Generator
-        Source of randomness.
+        Random number generator.
     bounds : (float, float), default=(-inf, inf)
-        The density is zero below and above, in each coordinate.
+        In each coordinate, the density is zero outside.
     burn_in : int, default=0
-        Sweeps before the first draw, those of `thin` not counted.
+        Number of sweeps before the first draw, in addition to those of `thin`.
     thin : int, default=1
-        Sweeps for each draw.
+        Number of sweeps per draw.
 
     Returns
     -------
     draws : array of shape (n, k)
-        The last one is the state to go on from.
+        The last one is the state to continue from.
     """
     x = np.clip(np.asarray(start, dtype=float), *bounds)
     value = _number(log_density(x))
@@ -63,7 +63,7 @@ def slice_sample(
     for sweep in range(1, burn_in + n * thin + 1):
         for i, direction in enumerate(np.eye(len(x))):
             line = _along(log_density, x, direction)
-            # Rounding may have left the state a hair outside.
+            # Rounding may have moved the state slightly outside.
             back, ahead = bounds[0] - float(x[i]), bounds[1] - float(x[i])
             reach = min(back, 0.0), max(ahead, 0.0)
             s, value = _updated(line, value, reach, rng)
@@ -94,7 +94,7 @@ def _updated(
     while True:
         s = left + (right - left) * rng.random()
         found = line(s)
-        # Not strictly above: a state of density zero has to be able to leave.
+        # Not strictly above: a state of density zero must be able to leave.
         if found >= level:
             return s, found
         # The state itself is above the level, so this ends.
@@ -104,7 +104,7 @@ def _updated(
 def _stepped_out(
     line: Line, level: float, reach: tuple[float, float], rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return an interval around 0 whose ends are below the level or out of reach."""
+    """Return an interval around 0 with ends below the level or out of reach."""
     left = -_WIDTH * rng.random()
     right = left + _WIDTH
     while left > reach[0] and line(left) > level:
