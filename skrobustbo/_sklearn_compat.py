@@ -139,13 +139,7 @@ def has_params(value: Any) -> bool:
 
 
 def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of the estimators among settings, as scikit-learn does.
-
-    Parameters
-    ----------
-    params : dict
-        Settings by name.
-    """
+    """Return the settings of the estimators among settings, as scikit-learn does."""
     return {
         f"{name}__{inner}": value
         for name, owner in params.items()
@@ -155,17 +149,7 @@ def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def allows(estimator: Any, name: str, value: Any) -> bool | None:
-    """Return whether an estimator's checks accept a value, None without checks.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The owner of the parameter.
-    name : str
-        The parameter's name, without a prefix.
-    value : object
-        The value.
-    """
+    """Return whether an estimator's checks accept a value, None without checks."""
     constraints = getattr(estimator, "_parameter_constraints", None)
     known = constraints.get(name) if isinstance(constraints, Mapping) else None
     if known is None or isinstance(known, str):  # "no_validation"

@@ -68,6 +68,7 @@ class OfPosterior:
 
     @property
     def length_scales(self) -> Array:
+        """Distance over which the function varies: that of the posterior."""
         return self.posterior.length_scales
 
 

@@ -388,13 +388,6 @@ class Uncovered:
 
     The border counts twice because a point on it covers at most half of what it would
     cover in the middle.
-
-    Parameters
-    ----------
-    seen : array of shape (n, n_columns)
-        The points.
-    continuous : array of int
-        The columns with a border.
     """
 
     seen: Array
@@ -426,17 +419,7 @@ class Uncovered:
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """A function with a steep penalty outside a box.
-
-    Parameters
-    ----------
-    acq : Acquisition
-        The function.
-    centre : array of shape (n_columns,)
-        The middle of the box.
-    radius : float
-        Half its side.
-    """
+    """A function with a steep penalty outside a box."""
 
     acq: Acquisition
     centre: Array

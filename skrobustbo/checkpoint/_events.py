@@ -475,15 +475,7 @@ def read_call(body: str) -> FitCall:
 
 
 def is_alive(run: FitCall, is_held: bool | None) -> bool | None:
-    """Return whether a search is running; None if unknown.
-
-    Parameters
-    ----------
-    run : FitCall
-        The last call.
-    is_held : bool or None
-        Whether the lock of the checkpoint is held; None if unknown.
-    """
+    """Return whether a search is running; None if unknown."""
     if is_held or run.ended is not None:
         return bool(is_held)  # even if it has ended: another one may have begun
     # The locks of other machines may not be visible here.

@@ -392,7 +392,7 @@ def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str 
             was, now_is = (_quoted(each.get(name, "absent")) for each in (old, new))
             return f"{called} was {was} and is now {now_is}"
     if list(before) != list(now):
-        return "its parts are others"
+        return "its parts differ"
     if seeds is None or seeds[0] == seeds[1]:
         return None
     return f"the setting random_state was {seeds[0]} and is now {seeds[1]}"
@@ -436,7 +436,7 @@ def compare_versions(path: str, written: Mapping[str, str]) -> None:
     if changed:
         warn(
             f"The checkpoint {path!r} was written with other versions "
-            f"({', '.join(changed)}): its contents are used, but the rest of "
-            "the search may differ from what it would have been.",
+            f"({', '.join(changed)}): its contents are used, but the rest of the "
+            "search may differ.",
             stacklevel=2,
         )

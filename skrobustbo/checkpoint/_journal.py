@@ -165,9 +165,9 @@ class Journal:
     def _other_search(self, other: str) -> ValueError:
         if self.path is None:
             return ValueError(
-                "The settings of RobustBayesSearchCV must be those of fit when resume "
-                f"is called, and {other}: set it back, or call fit, with previous= to "
-                "make use of this search."
+                "The settings of RobustBayesSearchCV must be the same for resume as "
+                f"for fit, but {other}: set it back, or call fit with previous= to "
+                "reuse this search."
             )
         return CheckpointError(
             f"The checkpoint {self.path!r} belongs to another search, because {other}: "
@@ -260,7 +260,7 @@ class Journal:
         held += f", {len(failed)} of them failed" if failed else ""
         held += f" and {be(len(again))} fitted again" if again else ""
         if known.lost:
-            held += f", {len(known.lost)} more were not written and are fitted again"
+            held += f", {len(known.lost)} more were not stored and are fitted again"
         resumed = f"Resumed from the checkpoint {self.path!r}: {held}"
         self.resumed = "; ".join([resumed, *self.changed])
         for candidate, split in again:
@@ -297,7 +297,7 @@ class Journal:
             raise
         except Exception as error:  # values of the user may raise anything
             self._is_noting = False
-            self._warn("candidate", error, "goes on from the candidate before")
+            self._warn("candidate", error, "continues from the previous candidate")
             return
         rounds.append(noted)
 
@@ -390,15 +390,7 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[Journal]:
-    """Return a context with the journal at a path, locked until it ends.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    retry_failed : bool, default=False
-        Whether failed folds are fitted again.
-    """
+    """Return a context with the journal at a path, locked until it ends."""
     name = store.real_path(path)  # one lock for all names of a file
     store.exists(name)  # checked before any file is created beside it
     with locked(name), closing(Journal(name, retry_failed=retry_failed)) as journal:

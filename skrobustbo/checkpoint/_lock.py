@@ -105,8 +105,8 @@ def begin_of(path: str, beside: str) -> bytes | None:
 def foreign(path: str, beside: str) -> CheckpointError:
     """Return the error for a file of others that is in the way."""
     return CheckpointError(
-        f"The file {beside!r} is none of ours, and in the way of the checkpoint "
-        f"{path!r}: move it, or give another path."
+        f"The file {beside!r} is not ours, and in the way of the checkpoint {path!r}: "
+        "move it, or give another path."
     )
 
 
@@ -192,7 +192,7 @@ def _opened(path: str) -> Any:
     except OSError as error:
         raise CheckpointError(
             f"The checkpoint {path!r} cannot be locked ({error.strerror or error}): "
-            "give a path in a folder that exists and may be written to."
+            "give a path in an existing folder that you may write to."
         ) from error
 
 

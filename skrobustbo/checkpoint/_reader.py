@@ -64,11 +64,6 @@ class Contents:
 def read_contents(path: Any) -> Contents:
     """Return the content of a checkpoint, without locking or changing it.
 
-    Parameters
-    ----------
-    path : str or path
-        The file. A search may be writing it.
-
     Raises
     ------
     CheckpointError

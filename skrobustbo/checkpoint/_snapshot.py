@@ -45,11 +45,6 @@ _TRIES, _PAUSE = 20, 0.05
 def snapshot(path: str) -> Iterator[str]:
     """Return a context with the path of a copy, which is removed at the end.
 
-    Parameters
-    ----------
-    path : str
-        The checkpoint.
-
     Raises
     ------
     CheckpointError
@@ -66,7 +61,7 @@ def snapshot(path: str) -> Iterator[str]:
     except OSError as error:
         raise CheckpointError(
             f"The checkpoint {path!r} could not be copied for reading "
-            f"({error.strerror or error}): see to it that it may be read and that "
+            f"({error.strerror or error}): make sure that it is readable and that "
             "there is space for temporary files."
         ) from error
 

@@ -248,7 +248,7 @@ class FileStore:
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             tables = {("table", name, sql) for name, sql in _SCHEMA.items()}
             are_ours = len(found) == len(tables) and set(found) == tables
-            self._require(are_ours, "its tables are others")
+            self._require(are_ours, "its tables differ")
             verdict = self._one("PRAGMA integrity_check(1)")
             self._require(verdict == "ok", str(verdict))
             mode = self._one("PRAGMA journal_mode = WAL")
@@ -338,13 +338,6 @@ class FileStore:
 def create(path: str, tables: Tables) -> FileStore:
     """Create a checkpoint, either complete or not at all, and return it.
 
-    Parameters
-    ----------
-    path : str
-        Where `exists` finds none.
-    tables : dict of list
-        The start of a search, as in a `ListStore`.
-
     Raises
     ------
     CheckpointError
@@ -414,9 +407,9 @@ def _insert(
 
 def _unwritten(path: str, error: Exception) -> CheckpointError:
     return CheckpointError(
-        f"The checkpoint {path!r} could not be written ({error}): see to it that there "
-        "is space and a folder that may be written to, then repeat the call; it goes "
-        "on after the last fold that was written."
+        f"The checkpoint {path!r} could not be written ({error}): make sure that the "
+        "folder is writable and has space, then repeat the call; it resumes after the "
+        "last stored fold."
     )
 
 

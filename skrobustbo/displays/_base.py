@@ -169,7 +169,7 @@ def drawn_by_branch(compute: Compute) -> Compute:
             display.branch_name = name
         if not displays:
             raise ValueError(
-                f"Expected a search with at least one finite value, got none, so that "
+                "Expected a search with at least one finite value, got none, so "
                 f"{cls.__name__} has nothing to draw; tell one first."
             )
         return BranchesDisplay(displays=displays).plot(ax=ax)

@@ -147,15 +147,6 @@ def take_folds(
 
     Infinite scores become nan, because plus infinity would be the best score of all. So
     do scores whose sum overflows.
-
-    Parameters
-    ----------
-    trial : Evaluation
-        The trial.
-    results : iterable of FoldResult
-        The results of the folds in use.
-    metrics : sequence of str, default=()
-        The metrics of a callable scorer, if known and named.
     """
     trial.folds = []
     for fold in results:

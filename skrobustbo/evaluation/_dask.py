@@ -38,20 +38,8 @@ def is_dask(backend: Any) -> bool:
 class DaskPool(WorkerPool):
     """The threads of a cluster's workers, including workers that join later.
 
-    With a time limit for folds, a worker fits one fold at a time.
-
-    Parameters
-    ----------
-    job : Job
-        What all folds share.
-    backend : DaskDistributedBackend
-        The backend of joblib, which holds the client.
-    seconds : float
-        Time limit of a fold, including scoring.
-    pre_dispatch : int or str
-        As in joblib, but at most one fold per thread is sent.
-    stops : Stops
-        Decides whether another fold may start.
+    With a time limit for folds, a worker fits one fold at a time. At most one fold per
+    thread is sent, whatever `pre_dispatch` is.
     """
 
     pause = POLL

@@ -27,7 +27,7 @@ from skrobustbo.evaluation._solo import (
 )
 
 #: Answer of a worker that is not the intended one.
-REPLACED = "the worker is not the one that was sent the fold"
+REPLACED = "another worker received the fold"
 
 
 def is_a(name: str, what: Any) -> bool:

@@ -140,17 +140,6 @@ class Job:
 class BatchPool:
     """Workers that fit folds; use it as a context.
 
-    Parameters
-    ----------
-    job : Job
-        What all folds share.
-    n_jobs : int or None
-        As in joblib.
-    pre_dispatch : int or str
-        As in joblib; with a time limit, a fold is sent only to a free worker.
-    stops : Stops
-        Decides whether another fold may start.
-
     Attributes
     ----------
     n_workers : int

@@ -71,8 +71,8 @@ def warn_of_idle_cores(
     given = ", ".join(f"{name}={value}" for name, value in wants.items())
     number = f"{n_threads} thread{'s' * (n_threads > 1)}"
     warnings.warn(
-        f"{owner} fits each fold with {number}, whatever its 'n_jobs' is, and so does "
-        f"not use {given} of {type(estimator).__name__} before the refit; to use more "
+        f"{owner} fits each fold with {number}, whatever its 'n_jobs', so it does not "
+        f"use {given} of {type(estimator).__name__} before the refit; to use more "
         f"cores, set 'n_jobs' of {owner}, or allow more threads in a fold with "
         "joblib.parallel_config('loky', inner_max_num_threads=...).",
         stacklevel=7,

@@ -33,15 +33,6 @@ _SECONDS_TO_ACCEPT = 10.0
 class JoblibPool(WorkerPool):
     """The workers of a joblib backend; with a single job, this process.
 
-    Parameters
-    ----------
-    job : Work
-        What all folds share.
-    n_jobs : int or None
-        As in joblib.
-    stops : Stops
-        Decides whether another fold may start.
-
     Raises
     ------
     ValueError

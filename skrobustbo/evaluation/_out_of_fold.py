@@ -55,10 +55,10 @@ class OutOfFold:
         if pairs and (all(before) or all(after)):
             where = "before" if before[0] else "after"
             raise ValueError(
-                "The 'honest_score' of RobustBayesSearchCV can only be True where rows "
+                "The 'honest_score' of RobustBayesSearchCV can only be True if rows "
                 "do not depend on each other. Got splits whose training rows all come "
-                f"{where} their test rows, as those of time series do; pass "
-                "honest_score='folds', which needs the scores of the folds only."
+                f"{where} their test rows, as in time series; pass "
+                "honest_score='folds', which needs only the scores of the folds."
             )
 
     def take(self, number: int, results: Iterable[FoldResult]) -> None:

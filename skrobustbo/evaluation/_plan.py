@@ -118,17 +118,6 @@ class Batch:
 class Plan:
     """The running candidates, and the folds that wait for a worker.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        When to ask and when to tell.
-    n_splits : int
-        Number of folds of a candidate.
-    ask : callable
-        Returns the next batch; None if there is none at the moment.
-    tell : callable
-        Called with each finished batch.
-
     Attributes
     ----------
     waiting : deque of Fold

@@ -21,16 +21,7 @@ def pool_of(
 ) -> BatchPool | WorkerPool:
     """Return the workers of a search, as a context.
 
-    Parameters
-    ----------
-    job : Job
-        What all folds share.
-    search : BaseSearchCV
-        Sets their number and how folds are sent.
-    stops : Stops
-        Decides whether another fold may start, and how long it may take.
-    live : bool, default=False
-        Whether folds are added and removed while others are running.
+    With `live`, folds may be added and removed while others are running.
     """
     n_jobs, timeout = search.n_jobs, stops.fit_timeout
     backend, _ = get_active_backend()

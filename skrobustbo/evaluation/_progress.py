@@ -57,15 +57,6 @@ class Progress:
     A terminal shows one updated line. Elsewhere there is a new line every ten seconds
     and at the end. With `verbose=2` or more, each fold has lines of its own, as in
     scikit-learn, instead of the progress line.
-
-    Parameters
-    ----------
-    search : BaseSearchCV
-        Sets how much to print, and the name of the metric.
-    source : Source
-        Knows the progress of the search.
-    stops : Stops
-        Knows how much time is left.
     """
 
     def __init__(self, search: Any, source: Source, stops: Stops) -> None:

@@ -55,11 +55,6 @@ class FoldEffects:
         """Return the effects, from the better half of the candidates.
 
         None for fewer than three candidates, or if the scores have no variance.
-
-        Parameters
-        ----------
-        scores : array of shape (n_candidates, n_splits)
-            Scores of complete candidates.
         """
         n, n_splits = scores.shape
         if n < _LEAST or n_splits < 2:

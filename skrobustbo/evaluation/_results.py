@@ -24,15 +24,6 @@ def results_of(
     If a candidate did not run on every fold, missing scores and its mean score are nan,
     and its times are those of the folds that ran. The mean score is also nan if the
     folds had a part of the resource.
-
-    Parameters
-    ----------
-    search : BaseSearchCV
-        Formats the table.
-    trials : list of Evaluation
-        The candidates with their folds.
-    columns : dict of str to list
-        Columns to add.
     """
     n_splits = search.n_splits_
     params = [trial.params for trial in trials]

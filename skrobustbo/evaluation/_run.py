@@ -50,23 +50,6 @@ class SearchRun:
     """One call of `fit` of a search, for any source of candidates.
 
     Its constructor makes all checks that need no fit.
-
-    Parameters
-    ----------
-    estimator : BaseSearchCV
-        The search with its settings. It gets the fitted attributes of `GridSearchCV`.
-    source : Source
-        Provides the candidates.
-    X, y : array-like
-        The data.
-    params : dict, default={}
-        Further arguments of `fit`: for the estimator, the scorer and the splitter.
-    stops : Stops
-        May end the search early. By default, nothing does.
-    journal : Journal
-        Records the results, and returns those of an earlier run.
-    predictions : OutOfFold
-        Collects the predictions of all candidates for the test rows of their folds.
     """
 
     estimator: BaseSearchCV

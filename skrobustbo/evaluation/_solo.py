@@ -106,15 +106,6 @@ class SoloWorker(Protocol):
 class WorkerPool:
     """Workers that fit one fold at a time; use it as a context.
 
-    Parameters
-    ----------
-    job : Work
-        What all folds share.
-    seconds : float
-        Time limit of a fold, including scoring.
-    stops : Stops
-        Decides whether another fold may start.
-
     Attributes
     ----------
     n_workers : int

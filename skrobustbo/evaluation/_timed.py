@@ -39,17 +39,6 @@ class TimedPool(WorkerPool):
     Every worker is its own pool, so ending it affects no other fold. It receives the
     data once, when it starts.
 
-    Parameters
-    ----------
-    job : Job
-        What all folds share.
-    n_jobs : int or None
-        As in joblib; a single job also gets a process.
-    seconds : float
-        Time limit of a fold, including scoring.
-    stops : Stops
-        Decides whether another fold may start.
-
     Raises
     ------
     ValueError

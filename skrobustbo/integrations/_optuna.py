@@ -115,11 +115,6 @@ def _dimension(name: str, distribution: Any) -> Any:
 class Group:
     """Parameters that occur together, with a space and models of their own.
 
-    Parameters
-    ----------
-    axes : dict of str to OptunaAxis
-        The parameters.
-
     Attributes
     ----------
     space : Space
@@ -160,15 +155,7 @@ def together(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def groups_of(trials: Iterable[Any], wanted: Mapping[str, Any]) -> list[Group]:
-    """Return groups of the wanted parameters, by their occurrence in trials.
-
-    Parameters
-    ----------
-    trials : iterable of FrozenTrial
-        Finished trials.
-    wanted : dict of str to distribution
-        The parameters; those without any trial form a group of their own.
-    """
+    """Return groups of the wanted parameters, by their occurrence in trials."""
     axes = {name: OptunaAxis.of(name, wanted[name]) for name in sorted(wanted)}
     known = {name: axis for name, axis in axes.items() if axis is not None}
     # As a dict: each set once, in the order of the trials.
@@ -299,13 +286,6 @@ def values_of(trials: Iterable[Any], sign: int) -> Iterator[float]:
     A trial that failed or violates a constraint counts as a failure, nan. A pruned
     trial has its last intermediate value, but no better than the median of the
     completed trials before it, because it was stopped as less promising.
-
-    Parameters
-    ----------
-    trials : iterable of FrozenTrial
-        The trials.
-    sign : int
-        1 to maximise, -1 to minimise.
     """
     completed: list[float] = []
     for trial in trials:

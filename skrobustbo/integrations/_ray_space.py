@@ -155,11 +155,6 @@ def _factor(bound: float, q: float, inwards: Callable[[float], int]) -> int:
 class RaySpace:
     """A nested config of Ray Tune: the searched domains and the constants.
 
-    Parameters
-    ----------
-    config : dict
-        Nested dicts and lists of domains and constants.
-
     Attributes
     ----------
     space : Space

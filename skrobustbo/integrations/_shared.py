@@ -12,15 +12,7 @@ _MOST_SEED = 2**32 - 1
 
 
 def optional_base(module: str, name: str, package: str, extra: str) -> Any:
-    """Return a class of an optional package, or one that says what to install.
-
-    Parameters
-    ----------
-    module, name : str
-        Module and name of the class.
-    package, extra : str
-        The package's name for users, and the extra that installs it.
-    """
+    """Return a class of an optional package, or one that says what to install."""
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
@@ -36,17 +28,7 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
 
 
 def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
-    """Return a module of an optional package; ImportError if not installed.
-
-    Parameters
-    ----------
-    module : str
-        The module.
-    owner : str
-        The object that needs it.
-    package, extra : str
-        The package's name for users, and the extra that installs it.
-    """
+    """Return a module of an optional package; ImportError if not installed."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

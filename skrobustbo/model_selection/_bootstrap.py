@@ -197,11 +197,6 @@ def without_one(
 ) -> Array:
     """Return the scores of all candidates on all rows except one unit.
 
-    Parameters
-    ----------
-    folds, n_units, rng
-        As in `bootstrapped`.
-
     Returns
     -------
     scores : array of shape (k, m)

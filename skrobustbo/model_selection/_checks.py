@@ -49,17 +49,7 @@ def keeps_predictions(search: Search) -> bool:
 def kept_metric(
     search: Search, names: Sequence[str], described: str | None
 ) -> str | None:
-    """Return the metric whose predictions an earlier run stored.
-
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search, whose `refit` may name another metric now.
-    names : list of str
-        The metrics.
-    described : str or None
-        The description of `honest_score` in that run.
-    """
+    """Return the metric whose predictions an earlier run stored."""
     named = [name for name in names if describe(f"True for {name}") == described]
     if named or not names:
         return named[0] if named else None
@@ -159,8 +149,8 @@ def missing(point: Given, space: Space) -> str | None:
 def not_listed(name: str) -> str:
     """Return a clause that says why a point has no value of a parameter."""
     return (
-        f"the estimator's own value of {name!r} is not known, as its get_params does "
-        "not list it"
+        f"the estimator's own value of {name!r} is unknown, because its get_params "
+        "does not list it"
     )
 
 
@@ -215,13 +205,13 @@ def check_shape(X: Any, before: Shape | None) -> None:
     if now != before:
         raise ValueError(
             "The 'X' of RobustBayesSearchCV.resume must be that of fit, with "
-            f"{_shown(before)}. Got {_shown(now)} instead; call fit for other data, "
-            "with previous= to make use of this search."
+            f"{_shown(before)}. Got {_shown(now)} instead; for other data, call fit "
+            "with previous= to reuse this search."
         )
 
 
 def _shown(shape: Shape | None) -> str:
     if shape is None:
-        return "rows that are not known"
+        return "an unknown number of rows"
     n_rows, n_columns = shape
     return f"{n_rows} rows" + ("" if n_columns is None else f" of {n_columns} columns")

@@ -24,15 +24,6 @@ def default_of(
 
     Its branch is -1 if the estimator's current values are not a feasible point of the
     space. The candidate is None if it should not be evaluated.
-
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search.
-    space : Space
-        The space.
-    told : list of (dict, float)
-        Earlier results that the model is told.
     """
     if not search.include_default:
         return None, ""

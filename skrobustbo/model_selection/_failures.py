@@ -110,19 +110,6 @@ def check_fits(
 
     This is the case if all raised the same error, the initial design is over, or no
     candidates are left. A successful fit, whatever its score, lets the search continue.
-
-    Parameters
-    ----------
-    trials : list of Evaluation
-        The candidates told so far.
-    search : RobustBayesSearchCV
-        The search, for its settings.
-    journal : Journal
-        Knows which failures come from a checkpoint.
-    least : int
-        Size of the initial design.
-    last : bool
-        Whether no candidates are left.
     """
     error_score = search.error_score
     goes_on = not isinstance(error_score, str) and not math.isnan(error_score)

@@ -108,10 +108,10 @@ def _refusal(search: Search, y: Any) -> ValueError:
     else:
         got = f"the scoring {search.scoring!r}"
     return ValueError(
-        "The 'honest_score' of RobustBayesSearchCV can only be True where a metric "
-        "compares an array y with predictions: 'scoring' must be a name or a scorer of "
-        f"make_scorer. Got {got} instead; pass honest_score='folds', which needs the "
-        "scores of the folds only."
+        "The 'honest_score' of RobustBayesSearchCV can only be True if a metric "
+        "compares an array y with predictions: 'scoring' must be a name or a scorer "
+        f"of make_scorer. Got {got} instead; pass honest_score='folds', which needs "
+        "only the scores of the folds."
     )
 
 
@@ -163,17 +163,6 @@ def honest(
     """Return the honest score of a finished search, and the honest gain.
 
     The gain is over the estimator as given; nan if that is not a candidate.
-
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search.
-    trials : list of Evaluation
-        Its candidates.
-    predictions : OutOfFold or None
-        Their predictions, if stored.
-    groups : array-like of shape (n_samples,) or None
-        Groups of rows to draw together.
     """
     metric = score_metric(search, trials[0].metrics)
     finished = [t for t in trials if _is_complete(t, metric, search.error_score)]

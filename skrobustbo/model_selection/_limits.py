@@ -60,15 +60,7 @@ _BEYOND = 0.01
 
 
 def largest_score(scorer: Any, estimator: Any) -> float | None:
-    """Return the largest possible score of a scorer, None if unknown.
-
-    Parameters
-    ----------
-    scorer : callable
-        As in `scorer_` of a search, for one metric.
-    estimator : estimator
-        The estimator, if the scorer calls its `score`.
-    """
+    """Return the largest possible score of a scorer, None if unknown."""
     if is_own_score(scorer):
         last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
         own = getattr(type(last), "score", None)
@@ -99,17 +91,6 @@ def largest_of(search: Search) -> float | None:
 
 def goes_on(search: Search, branch: Space, name: str, side: str) -> bool | None:
     """Return whether a range may be extended beyond one of its ends.
-
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        A fitted search.
-    branch : Space
-        A space with the parameter.
-    name : str
-        The parameter's full name.
-    side : {"low", "high"}
-        Which end.
 
     Returns
     -------

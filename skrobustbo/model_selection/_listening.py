@@ -21,15 +21,7 @@ Listener = Callable[[Record], Any] | None
 
 
 def record_of(trial: Evaluation, metric: str | None) -> Record:
-    """Return the record of a finished candidate for listeners.
-
-    Parameters
-    ----------
-    trial : Evaluation
-        The candidate with its folds.
-    metric : str or None
-        The metric to optimise, if there are several.
-    """
+    """Return the record of a finished candidate for listeners."""
     score = trial.mean_score(metric)
     status = "complete" if math.isfinite(score) else "failed"
     if trial.estimate is not None:

@@ -53,17 +53,6 @@ def fingerprint(
 ) -> dict[str, dict[str, str]]:
     """Return descriptions of everything that the results of a search depend on.
 
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search.
-    space : Space
-        The space.
-    data : dict
-        The arguments of `fit`, by name.
-    previous : str or None
-        Describes the candidates of an earlier search, if any.
-
     Returns
     -------
     parts : dict of dict of str
@@ -143,15 +132,7 @@ def of_dimension(dimension: Any) -> str:
 
 
 def outline(search: Search, space: Space) -> dict[str, Any]:
-    """Return the outline of a search, in JSON types.
-
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search.
-    space : Space
-        The space.
-    """
+    """Return the outline of a search, in JSON types."""
     policy, named = search.policy, isinstance(search.policy, str)
     return {
         "estimator": type(search.estimator).__name__,

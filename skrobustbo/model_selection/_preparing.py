@@ -34,21 +34,7 @@ _PER_PARAMETER, _FEWEST = 5, 3
 def prepared(
     search: Search, journal: Journal, data: Data, n_iter: int, stops: Stops
 ) -> OptimizerSource:
-    """Return the source of a search's candidates, after all checks without fits.
-
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search.
-    journal : Journal
-        Knows the seed and horizon of an earlier run.
-    data : dict
-        The arguments of `fit`, by name.
-    n_iter : int
-        Total number of candidates.
-    stops : Stops
-        Knows how much time is left.
-    """
+    """Return the source of a search's candidates, after all checks without fits."""
     check_estimator(search.estimator)
     check_scoring(search.scoring)
     check_refit(search.refit)

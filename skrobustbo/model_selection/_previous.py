@@ -80,15 +80,6 @@ class Before:
 def known_before(search: Search, data: Data, space: Space) -> Before:
     """Return the part of `previous` that is useful in a space.
 
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search.
-    data : dict
-        The arguments of `fit`, by name.
-    space : Space
-        The space.
-
     Warns
     -----
     UserWarning
@@ -139,19 +130,19 @@ def _account(
     if not n_fitting:
         warnings.warn(
             "The 'previous' of RobustBayesSearchCV has no candidate that fits the "
-            f"space, of {len(given)}: the search begins as without it.{reason}",
+            f"space, out of {len(given)}: the search starts without it.{reason}",
             stacklevel=_TO_FIT,
         )
         return f"{says}.{reason}"
     if not given.same_data:
         warnings.warn(
-            f"The 'previous' of RobustBayesSearchCV has candidates of other data: the "
-            f"best {n_first} that {be(n_first, 'fits', 'fit')} the space "
+            "The 'previous' of RobustBayesSearchCV has candidates from other data: "
+            f"the best {n_first} that {be(n_first, 'fits', 'fit')} the space "
             f"{be(n_first)} tried first, and their scores are not used.",
             stacklevel=_TO_FIT,
         )
         tried = f"{n_first} {be(n_first, 'was', 'were')} tried first"
-        return f"{says}; as they are of other data, only {tried}"
+        return f"{says}; as they come from other data, only {tried}"
     best = ", the best of them was tried first" if n_first else ""
     return f"{says}: the model learnt from them{best}.{reason}"
 
@@ -269,9 +260,9 @@ def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
             now = describe(search.scoring)
             if before != now:
                 raise ValueError(
-                    "Expected scores of the metric that is searched for, got those of "
-                    f"{printable(before)} for {now}; give PreviousCandidates scores "
-                    "that can be compared."
+                    "Expected scores of the metric to optimise, got those of "
+                    f"{printable(before)} for {now}; give PreviousCandidates "
+                    "comparable scores."
                 )
         return from_cv_results(results, metric, same_data=same_data)
     except CheckpointError:
@@ -340,7 +331,7 @@ def _checkpoint_path(search: Search) -> str:
         )
     if not os.path.exists(path):
         raise CheckpointError(
-            f"The checkpoint {path!r}, given as 'previous', is not there: give the "
+            f"The checkpoint {path!r}, given as 'previous', does not exist: give the "
             "path of one."
         )
     return path

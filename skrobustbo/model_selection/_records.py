@@ -64,13 +64,6 @@ def are_those(trials: Trials, others: Trials, space: Space) -> bool:
 def trials_in(contents: Contents, choice: Choice) -> tuple[Trials, list[str]]:
     """Return all candidates of a checkpoint, in the order asked, and the metrics.
 
-    Parameters
-    ----------
-    contents : Contents
-        The checkpoint.
-    choice : callable
-        Returns a choice, given the branch, the name of the parameter and the index.
-
     Returns
     -------
     trials : list of Evaluation
@@ -116,9 +109,9 @@ def _params(
         if known[name] is None:
             params[name] = from_json(value)
             if type(params[name]) not in (int, float):
-                raise TypeError("a parameter that is no number")
+                raise TypeError("a parameter that is not a number")
         else:
             if type(value) is not int or value < 0:
-                raise TypeError("a choice that is no index")
+                raise TypeError("a choice that is not an index")
             params[name] = choice(asked.branch, name, value)
     return params

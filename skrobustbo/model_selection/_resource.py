@@ -30,19 +30,6 @@ def staged(
 ) -> tuple[list[int], ResourceAxis]:
     """Return the amounts of a resource, ascending, and the object that applies them.
 
-    Parameters
-    ----------
-    given : Resource
-        The setting.
-    estimator : estimator
-        The estimator to tune.
-    space : Space
-        The space.
-    data : dict
-        The arguments of `fit`, by name.
-    seed : int
-        Seed of the subsets of rows.
-
     Raises
     ------
     ValueError
@@ -113,8 +100,8 @@ def _check_parameter(given: Resource, estimator: Any, space: Space) -> None:
     name = given.name
     if any(name in branch.names for branch in space.branches):
         raise ValueError(
-            "The 'resource' of RobustBayesSearchCV must not be searched for. Got "
-            f"{name!r}, which is in 'param_space'; take it out there."
+            "The 'resource' of RobustBayesSearchCV must not be in 'param_space'. Got "
+            f"{name!r}, which is; remove it there."
         )
     extra = {name: given.max or 1}
     for branch in space.branches:

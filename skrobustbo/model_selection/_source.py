@@ -31,23 +31,6 @@ from skrobustbo.optimizer import Optimizer
 class OptimizerSource:
     """The candidates of an `Optimizer`, which is told their mean test scores.
 
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search, for its settings.
-    fresh : callable
-        Returns an optimizer that has not been asked yet.
-    journal : Journal
-        Knows which results come from an earlier run.
-    n_iter : int
-        Total number of candidates.
-    before : Before
-        What is known from an earlier search.
-    resource : ResourceAxis or None
-        The resource of evaluations, if any. `n_iter` then counts full evaluations.
-    stops : Stops
-        Knows how many candidates there is time for.
-
     Attributes
     ----------
     optimizer : Optimizer
@@ -279,10 +262,9 @@ class OptimizerSource:
             if self._journal.path is not None:
                 where = "candidates in the checkpoint"
             warn(
-                f"The {where} are not those that would be asked "
-                "here, perhaps because package versions differ or failed folds were "
-                "fitted again: they are used as they are, and the rest of the "
-                "search may differ from what it would have been.",
+                f"The {where} are not those that would be asked here, perhaps because "
+                "package versions differ or failed folds were fitted again: they are "
+                "used as they are, but the rest of the search may differ.",
                 stacklevel=2,
             )
         self._diverged, self.reason = True, "n_iter"

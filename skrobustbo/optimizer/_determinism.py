@@ -24,16 +24,5 @@ def stream(
     """Return the random stream of one purpose; equal arguments give equal streams.
 
     No generator state has to be stored. Branches and seeds never share a stream.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the optimizer, from 0 to 2**31 - 1.
-    branch : int
-        Position of the branch.
-    ask : int
-        Number of asks so far; 0 if the stream does not depend on it.
-    purpose : Purpose, default=Purpose.POINTS
-        What the numbers are for.
     """
     return np.random.default_rng([seed, ask, purpose, branch])

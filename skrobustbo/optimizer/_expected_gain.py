@@ -66,11 +66,6 @@ def expected_gain(branches: Sequence[Sequence[Outlook]]) -> float:
 
     Each branch is judged by its least favourable model, and the gains of the branches
     are added. The value that a branch has reached is taken from its worst model.
-
-    Parameters
-    ----------
-    branches : list of list of Outlook
-        For each branch, the outlooks of its models.
     """
     reached = [min(float(each.best.mean()) for each in models) for models in branches]
     total = 0.0

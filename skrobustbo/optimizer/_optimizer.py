@@ -856,7 +856,7 @@ def _restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
 
     trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
     if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
-        raise ValueError("values of what was not told, or none of what was")
+        raise ValueError("values of pending points, or told points without values")
     optimizer._trials.n_before = d.get("n_before", 0)
     if optimizer._trials.n_before > len(trials):
         raise ValueError(f"{d['n_before']} trials of an earlier search")
@@ -881,4 +881,4 @@ def _restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
             raise ValueError(f"a state of {type(branch.policy).__name__} out of place")
     n_told = len(optimizer._trials)
     if len(branches) > 1 and not balancer.state.consistent(len(branches), n_told):
-        raise ValueError("a state of the balancer out of place")
+        raise ValueError("an unexpected state of the balancer")

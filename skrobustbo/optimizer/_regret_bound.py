@@ -86,11 +86,6 @@ def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
     One model of each branch is right, but it is unknown which: the bound is the largest
     of all. The value that a branch has reached is taken from its worst model.
 
-    Parameters
-    ----------
-    branches : list of list of Band
-        For each branch, the bands of its plausible models.
-
     Returns
     -------
     bound : float

@@ -119,9 +119,9 @@ class Eliminating(CandidatePolicy):
         elif not state.implausible:
             state.implausible = True
             warnings.warn(
-                "All candidate models contradict the values told; the last one is "
-                "kept. Give candidates with shorter length scales, a larger norm_bound "
-                "or a wider beta, or raise the noise.",
+                "All candidate models contradict the told values; the last one is "
+                "kept. Give candidates with shorter length scales, a larger "
+                "norm_bound or a wider beta, or raise the noise.",
                 stacklevel=2,
             )
 

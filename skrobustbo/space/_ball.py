@@ -107,8 +107,8 @@ def _axes(space: Cube, eps: float | Mapping[str, float], user: bool) -> list[_Ax
         for name in radii:
             if not _perturbed(space, name, user):
                 raise ValueError(
-                    f"Expected radii of numeric parameters, got one of {name!r}; leave "
-                    "it out of 'eps'."
+                    f"Expected radii of numeric parameters, got one for {name!r}; "
+                    "leave it out of 'eps'."
                 )
     else:
         names = [name for name in space.names if _perturbed(space, name, user)]

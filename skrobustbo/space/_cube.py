@@ -24,13 +24,7 @@ _KEPT = 2**18
 
 
 class Constraint:
-    """A predicate on params dicts with checked answers.
-
-    Parameters
-    ----------
-    predicate : callable
-        Takes a params dict, returns whether it is feasible.
-    """
+    """A predicate on params dicts with checked answers."""
 
     def __init__(self, predicate: Callable[[Params], Any]) -> None:
         if not callable(predicate):
@@ -48,8 +42,8 @@ class Constraint:
         except Exception as error:
             raise ValueError(
                 "The 'constraints' of a search must answer for every point of the "
-                f"space. Got {error!r} at {shown(dict(params))}; let it return True or "
-                "False there as well."
+                f"space. Got {error!r} at {shown(dict(params))}; let it return True "
+                "or False there too."
             ) from error
         if not isinstance(answer, bool | np.bool_):
             raise ValueError(
@@ -61,15 +55,7 @@ class Constraint:
 
 
 class Answers:
-    """The cached answers of predicates for encoded points.
-
-    Parameters
-    ----------
-    predicates : sequence of callable
-        A params dict is feasible if all of them return True.
-    space : Cube
-        Decodes the points.
-    """
+    """The cached answers of predicates for encoded points."""
 
     def __init__(
         self, predicates: Sequence[Callable[[Params], bool]], space: Cube

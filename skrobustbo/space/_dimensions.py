@@ -161,6 +161,7 @@ class _Range:
         return f"{type(self).__name__}({ends}{hard})"
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the range in JSON types."""
         found = {name: getattr(self, name) for name in ("low", "high", "log")}
         hard = {"hard": self.hard} if self.hard else {}
         return {"type": type(self).__name__, **found, **hard}

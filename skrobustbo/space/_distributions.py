@@ -96,8 +96,8 @@ def _renamed(law: Any) -> Any:
     text = " ".join(str(law).split())
     if str(deepcopy(law)) != str(law) or "StandardNormal(mu" in text:
         raise ValueError(
-            f"expected a distribution that survives being copied, got {text}; use a "
-            "frozen one such as scipy.stats.norm(0, 1), or Real"
+            f"expected a distribution that can be copied, got {text}; use a frozen "
+            "one such as scipy.stats.norm(0, 1), or Real"
         )
     return _Renamed(law)
 
@@ -266,8 +266,8 @@ class _Continuous(_Frozen, Continuous):
         super().__init__(frozen)
         if self.low == self.high or self._bits == 0:
             raise ValueError(
-                f"the distribution {self!r} cannot be searched, as its quantile and "
-                "distribution functions are not inverse to each other; use Real"
+                f"the distribution {self!r} cannot be searched, because its quantile "
+                "function does not invert its distribution function; use Real"
             )
 
     @property
@@ -318,7 +318,7 @@ class _Discrete(_Frozen, Listed):
         super().__init__(frozen)
         if not hasattr(frozen.dist, "xk") and not self.low.is_integer():
             raise ValueError(
-                f"the distribution {self!r} draws other values than whole numbers; "
+                f"the distribution {self!r} has values that are not whole numbers; "
                 "use a list"
             )
 

@@ -151,8 +151,8 @@ def _refuse_ambiguous(value: Any) -> None:
         )
     if isinstance(value, Iterator):
         raise ValueError(
-            f"expected values that can be read again, got {value!r}; write list(...) "
-            "around it"
+            f"expected values that can be read more than once, got {value!r}; write "
+            "list(...) around it"
         )
     if getattr(value, "ndim", 0) > 1:
         raise ValueError(

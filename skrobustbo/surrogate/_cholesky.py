@@ -98,9 +98,9 @@ class CholeskyFactor:
         pivot = diagonal - float(solved @ solved)
         if not pivot > -diagonal:  # nan is not
             raise np.linalg.LinAlgError(
-                "Expected a positive definite kernel, got one that is not so on these "
-                "points (ExpSineSquared is one in a single column only); change the "
-                "kernel or raise the noise."
+                "Expected a positive definite kernel, got one that is not positive "
+                "definite on these points (ExpSineSquared is one in a single column "
+                "only); change the kernel or raise the noise."
             )
         self._buffer[n, :n] = solved
         lost = pivot <= _LOST * diagonal

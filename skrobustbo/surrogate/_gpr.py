@@ -165,7 +165,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         if y.shape != self._y_raw.shape or not np.isfinite(y).all():
             raise ValueError(
                 f"Expected finite targets of shape {self._y_raw.shape}, one for each "
-                f"point held, got {y!r}; use partial_fit to add points."
+                f"stored point, got {y!r}; use partial_fit to add points."
             )
         return self._with_targets(y)
 

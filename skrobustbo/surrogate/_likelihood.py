@@ -163,17 +163,7 @@ class LengthScaleLikelihood:
     def _slopes_of_sizes(
         self, alpha: Array, precisions: Array, noise: float
     ) -> list[float]:
-        """Return the slopes along the logarithms of noise and variance, if fitted.
-
-        Parameters
-        ----------
-        alpha : array of shape (n,)
-            K^-1 z.
-        precisions : array of shape (n,)
-            The diagonal of K^-1.
-        noise : float
-            Standard deviation of the noise.
-        """
+        """Return the slopes along the logarithms of noise and variance, if fitted."""
         # d(-log p)/dlog(noise) = -noise^2 tr(alpha alpha^T - K^-1) and, with K minus
         # its diagonal noise in place of the kernel, d(-log p)/dlog(variance).
         by_noise = noise**2 * (float(alpha @ alpha) - float(precisions.sum()))

@@ -44,10 +44,10 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     watch = commands.add_parser(
         "watch",
-        help="show a running search by its checkpoint",
-        description="Show a running search by its checkpoint, until it has finished. "
-        "A search that has not begun is waited for. The search is not disturbed. "
-        "Ctrl-C ends the watching only.",
+        help="show a running search from its checkpoint",
+        description="Show a running search from its checkpoint, until it has "
+        "finished. Waits for a search that has not begun, and does not "
+        "disturb it. Ctrl-C ends only the watching.",
     )
     watch.add_argument("path", metavar="PATH", help="the checkpoint of the search")
     watch.add_argument(
@@ -55,13 +55,15 @@ def build_parser() -> argparse.ArgumentParser:
         type=seconds,
         default=2.0,
         metavar="S",
-        help="seconds between two looks (default: 2)",
+        help="seconds between updates (default: 2)",
     )
-    watch.add_argument("--once", action="store_true", help="look once, and end")
+    watch.add_argument(
+        "--once", action="store_true", help="show the search once, and exit"
+    )
     watch.add_argument(
         "--html",
         metavar="FILE",
-        help="write a page that a browser keeps loading, instead of text",
+        help="write a page that a browser reloads, instead of text",
     )
     return parser
 

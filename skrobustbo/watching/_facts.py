@@ -48,9 +48,9 @@ def state(found: LoadedSearch) -> str:
         why = ENDS.get(reason, clean(reason))
         return f"Finished: {why}; the last call took {spent}"
     if found.status is None:
-        return f"Begun {spent} ago on another machine: whether it runs is unknown"
+        return f"Begun {spent} ago on another machine: it is unknown whether it runs"
     how = "Ended with an error" if found.stop_reason else "Its process has ended"
-    return f"{how}: repeat the call to go on"
+    return f"{how}: repeat the call to resume"
 
 
 def counts(found: LoadedSearch) -> str:

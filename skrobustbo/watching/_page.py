@@ -22,17 +22,7 @@ _STYLE = (
 
 
 def page(found: LoadedSearch, interval: float, *, last: bool) -> str:
-    """Return the page of a search.
-
-    Parameters
-    ----------
-    found : LoadedSearch
-        The search.
-    interval : float
-        Seconds until a browser reloads the page.
-    last : bool
-        Whether this is the last page, which is not reloaded.
-    """
+    """Return the page of a search."""
     seconds = max(1, round(interval))
     refresh = "" if last else f'<meta http-equiv="refresh" content="{seconds}"/>\n'
     title = html.escape(facts.title(found))
@@ -89,8 +79,7 @@ def check_place(path: str) -> None:
             head = file.read(len(_BEGINS))
     if head not in (b"", _BEGINS.encode()):
         raise CheckpointError(
-            f"The file {path!r} is there already and is not a page: give another path "
-            "for --html."
+            f"The file {path!r} exists and is not a page: give another path for --html."
         )
 
 

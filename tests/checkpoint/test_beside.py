@@ -148,7 +148,7 @@ def test_files_of_others_are_left_alone(ending, begun, path):
         make(path).fit(X, y)
     Path(f"{path}{ending}").write_text("a diary, by the look of it\n" * 99)
     before, Level.n_fits = contents(path.parent), 0
-    with pytest.raises(CheckpointError, match=f"{ending}' is none of ours.*move it"):
+    with pytest.raises(CheckpointError, match=f"{ending}' is not ours.*move it"):
         make(path).fit(X, y)
     after = contents(path.parent)
     if ending != LOCK:  # ours, and signed
@@ -162,11 +162,11 @@ def test_links_and_folders_beside_are_left_alone(ending, path):
     target = path.with_name("target")
     target.write_text("precious")
     Path(f"{path}{ending}").symlink_to(target)
-    with pytest.raises(CheckpointError, match="none of ours"):
+    with pytest.raises(CheckpointError, match="not ours"):
         make(path).fit(X, y)
     Path(f"{path}{ending}").unlink()
     Path(f"{path}{ending}").mkdir()
-    with pytest.raises(CheckpointError, match="none of ours"):
+    with pytest.raises(CheckpointError, match="not ours"):
         make(path).fit(X, y)
     assert target.read_text() == "precious"
 

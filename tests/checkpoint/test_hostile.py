@@ -680,7 +680,7 @@ def test_a_full_disk_says_so_and_loses_nothing(size, settings, tmp_path):
         env={**os.environ, "PYTHONPATH": str(here.parents[2])},
     )
     assert "could not be written" in done.stdout, done.stderr
-    assert "see to it that there is space" in done.stdout
+    assert "make sure that the folder is writable and has space" in done.stdout
     Fake.fits = 0
     found = make(path, n_iter=30, **settings).fit(X, y)
     n_fits, Fake.fits = Fake.fits, 0

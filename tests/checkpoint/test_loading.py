@@ -442,7 +442,7 @@ def test_other_versions(written):
 
 def test_files_of_others_beside(written):
     Path(f"{written}-wal").write_text("a diary\n" * 99)
-    refused(written, "is none of ours")
+    refused(written, "is not ours")
 
 
 def outlined(**changes):

@@ -144,7 +144,7 @@ def test_choices_in_a_checkpoint(tmp_path, space, n_fitting):
     path = tmp_path / "tree.ckpt"
     earlier = tree(checkpoint=path).fit(X, y)
     if n_fitting == 0:
-        with pytest.warns(UserWarning, match="no candidate that fits the space, of 8"):
+        with pytest.warns(UserWarning, match="no candidate that fits the space, out of 8"):
             found = tree(space, previous=path).fit(X, y)
     else:
         found = tree(space, previous=path).fit(X, y)
@@ -186,7 +186,7 @@ def test_a_narrower_space_and_one_of_more_parameters(narrow):
     wider = make(more, estimator=Noisy(), previous=narrow.cv_results_).fit(X, y)
     assert len(told_before(wider)) == 7  # with seconds=0.0, as the estimator has it
     assert {params["seconds"] for params, _ in told_before(wider)} == {0.0}
-    with pytest.warns(UserWarning, match="has no candidate that fits the space, of 8"):
+    with pytest.warns(UserWarning, match="has no candidate that fits the space, out of 8"):
         make({"a": Real(0.5, 1)}, previous=narrow).fit(X, y)
 
 
@@ -219,7 +219,7 @@ def test_none_is_a_choice_and_not_a_missing_value(tmp_path):
 
 def test_the_reason_of_the_first_that_does_not_fit_is_said(narrow):
     says = (
-        r"of 8: the search begins .* The first that does not: Parameter 'a' is outside"
+        r"out of 8: the search starts .* The first that does not: Parameter 'a' is outside"
     )
     with pytest.warns(UserWarning, match=says) as warned:
         make({"a": Real(0.5, 1)}, previous=narrow).fit(X, y)
@@ -243,7 +243,7 @@ def test_candidates_of_other_data(narrow):
         narrow.cv_results_["mean_test_score"],
         same_data=False,
     )
-    with pytest.warns(UserWarning, match="of other data: the best 3 that fit"):
+    with pytest.warns(UserWarning, match="from other data: the best 3 that fit"):
         found = make(n_iter=12, previous=other).fit(X, y)
     order = np.argsort(-narrow.cv_results_["mean_test_score"])
     best = [narrow.cv_results_["params"][i] for i in order[:3]]
@@ -260,7 +260,7 @@ def test_other_data_are_noticed_where_they_can_be(narrow, tmp_path, as_file):
     if as_file:
         make(NARROW, 8, checkpoint=path).fit(X, y)
         previous, rows = path, (X + 1, y)
-    with pytest.warns(UserWarning, match="has candidates of other data"):
+    with pytest.warns(UserWarning, match="has candidates from other data"):
         found = make(previous=previous).fit(*rows)
     assert told_before(found) == []
 
@@ -330,7 +330,7 @@ def test_several_metrics():
     assert set(told) <= set(earlier.cv_results_["mean_test_accuracy"])
     with pytest.raises(ValueError, match=r"^In 'previous', the 'metric' must be one"):
         tree(previous=earlier).fit(X, y)
-    with pytest.raises(ValueError, match="expected scores of the metric that is"):
+    with pytest.raises(ValueError, match="expected scores of the metric to optimise"):
         tree(previous=one, scoring="f1_macro").fit(X, y)
 
 
@@ -348,7 +348,7 @@ def test_clones_keep_it_fitted(narrow):
     assert ours.get_params()["estimator__a"] == 0.0
     assert not hasattr(clone(ours.fit(X, y)), "cv_results_")
     assert ours.previous is narrow
-    with pytest.warns(UserWarning, match="of other data"):
+    with pytest.warns(UserWarning, match="from other data"):
         assert np.isfinite(cross_val_score(ours, X, y, cv=2)).all()
 
 
@@ -491,9 +491,9 @@ def test_candidates_are_checked(arguments, says):
 def test_candidates_of_other_data_stay_first_in_a_longer_search(narrow, tmp_path):
     other = from_cv_results(narrow.cv_results_, same_data=False)
     path = tmp_path / "search.ckpt"
-    with pytest.warns(UserWarning, match="of other data"):
+    with pytest.warns(UserWarning, match="from other data"):
         short = make(n_iter=4, previous=other, checkpoint=path).fit(X, y)
-    with pytest.warns(UserWarning, match="of other data") as said:
+    with pytest.warns(UserWarning, match="from other data") as said:
         longer = make(n_iter=12, previous=other, checkpoint=path).fit(X, y)
     assert len(said) == 1
     assert longer.cv_results_["params"][:4] == short.cv_results_["params"]

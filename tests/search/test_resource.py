@@ -526,7 +526,7 @@ def test_a_clone_has_the_settings():
     ("given", "says"),
     [
         ("n_step", "did you mean 'n_steps'"),
-        ("a", "must not be searched for"),
+        ("a", "must not be in .param_space."),
         (Resource("n_samples", max=151), "at most the number of rows, 150. Got 151"),
         (Resource("n_samples", min=151), "at most the full n_samples, 150. Got 151"),
         ("fail_above", "The 'max' of Resource must be given where"),

@@ -261,7 +261,7 @@ def test_a_seed_that_was_drawn_is_kept():
 def test_what_may_not(changed, says):
     ours = make().fit(X, y)
     n_fits, before = Counted.n_fits, ours.cv_results_
-    with pytest.raises(ValueError, match="with previous= to make use") as caught:
+    with pytest.raises(ValueError, match="with previous= to reuse this") as caught:
         ours.set_params(**changed).resume(X, y, n_iter=6)
     assert says in str(caught.value)
     assert Counted.n_fits == n_fits
