@@ -1,10 +1,9 @@
 """Check that a release can be pushed: one version, placeholders, bounds, contents.
 
-``python .ci/check_release.py`` looks at the files of the checkout. With
-``--tag v1.2.3`` it also asks that the version is that of the tag, and that no
-placeholder is left. With ``--built dist`` it looks into the packages of that folder,
-and writes the recipe for conda-forge beside them. ``--owner NAME`` puts a name in the
-place of the placeholder.
+``python .ci/check_release.py`` checks the files of the checkout. With ``--tag v1.2.3``,
+it also checks that the tag matches the version and that no placeholder is left. With
+``--built dist``, it checks the packages in that folder, and writes the recipe for
+conda-forge beside them. ``--owner NAME`` replaces the placeholder by a name.
 """
 
 import argparse
@@ -17,9 +16,9 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Stands for the owner of the repository wherever its address is named.
+#: Placeholder for the owner of the repository in its address.
 PLACEHOLDER = "OWNER"
-#: Where it may stand. It is explained in docs/versions.md.
+#: Files that may contain it. docs/versions.md explains it.
 PLACES = {
     "CITATION.cff",
     "SECURITY.md",
@@ -28,12 +27,12 @@ PLACES = {
     ".github/ISSUE_TEMPLATE/config.yml",
 }
 EXPLAINED = {"docs/versions.md", ".ci/check_release.py", "tests/test_release.py"}
-#: Folders that are made, not written.
+#: Generated folders.
 MADE = re.compile(
     r"(^|/)(\.git|\.venv[^/]*|build|dist|__pycache__|\.\w+_cache|\.hypothesis"
     r"|[^/]*\.egg-info)/|^docs/(_build|gallery|generated)/"
 )
-#: What the sdist has besides the package, and what the wheel has of it.
+#: Files in the sdist besides the package, and files of the package in the wheel.
 IN_SDIST = {
     "CHANGELOG.md",
     "CITATION.cff",
@@ -55,7 +54,7 @@ IN_WHEEL = {
 
 
 def text_of(root, name):
-    """Return the text of a file, empty where there is none."""
+    """Return the text of a file; empty if it does not exist."""
     path = root / name
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
@@ -66,7 +65,7 @@ def project_of(root):
 
 
 def versions(root):
-    """Yield the places that name another version than pyproject.toml."""
+    """Yield the places with another version than pyproject.toml."""
     version = project_of(root)["version"]
     for name, pattern in [
         ("CITATION.cff", r"^version: (.+)$"),
@@ -78,7 +77,7 @@ def versions(root):
 
 
 def written(root):
-    """Yield the names of all files that are written by hand, and their texts."""
+    """Yield the names and texts of all files that are not generated."""
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.is_file() and not MADE.search(name):
@@ -89,7 +88,7 @@ def written(root):
 
 
 def placeholders(root):
-    """Yield the files that have the placeholder and should not, or the reverse."""
+    """Yield the files with an unexpected or a missing placeholder."""
     having = {n for n, text in written(root) if re.search(rf"\b{PLACEHOLDER}\b", text)}
     for name in sorted(having - PLACES - EXPLAINED):
         yield f"{name} has the placeholder {PLACEHOLDER}, which is not expected there"
@@ -99,7 +98,7 @@ def placeholders(root):
 
 
 def left(root):
-    """Yield the files in which the placeholder has not been replaced."""
+    """Yield the files that still contain the placeholder."""
     for name in sorted(PLACES):
         if re.search(rf"\b{PLACEHOLDER}\b", text_of(root, name)):
             yield f"{name} still has {PLACEHOLDER}; see docs/versions.md"
@@ -112,7 +111,7 @@ def bounds(requirements):
 
 
 def pins(root):
-    """Yield the lower bounds that the tests with the oldest dependencies leave out."""
+    """Yield the lower bounds that are not tested with the oldest dependencies."""
     least = bounds(project_of(root)["dependencies"])
     pinned = {}
     for line in text_of(root, ".ci/oldest.txt").splitlines():
@@ -126,7 +125,7 @@ def pins(root):
 
 
 def parts(version):
-    """Return the numbers of a version, to be compared."""
+    """Return the numbers of a version, for comparison."""
     return [int(part) for part in re.findall(r"\d+", version)]
 
 
@@ -160,7 +159,7 @@ def pythons(root):
 
 
 def tagged(root, tag):
-    """Yield why a tag is none of a release of this version."""
+    """Yield why a tag does not fit this version."""
     version = project_of(root)["version"]
     if tag != f"v{version}":
         yield f"the tag is {tag}, and the version is {version}"
@@ -173,7 +172,7 @@ def tagged(root, tag):
 
 
 def contents(folder):
-    """Yield what the packages of a folder lack, or have and should not."""
+    """Yield missing and unexpected files in the packages of a folder."""
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -188,7 +187,7 @@ def contents(folder):
 
 
 def write_recipe(root, folder):
-    """Write the recipe for the sdist of a folder beside it."""
+    """Write the recipe for the sdist in a folder beside the sdist."""
     (sdist,) = folder.glob("*.tar.gz")
     text = re.sub(r"\A(#.*\n)*", "", text_of(root, ".ci/conda/recipe.yaml"))
     text = text.replace("VERSION", f'"{project_of(root)["version"]}"')
@@ -197,20 +196,20 @@ def write_recipe(root, folder):
 
 
 def name_owner(root, owner):
-    """Put a name in the place of the placeholder."""
+    """Replace the placeholder by a name."""
     for name in sorted(PLACES):
         text = re.sub(rf"\b{PLACEHOLDER}\b", owner, text_of(root, name))
         (root / name).write_text(text, encoding="utf-8")
 
 
 def problems(root=ROOT):
-    """Return what is wrong with the files of a checkout."""
+    """Return the problems in the files of a checkout."""
     checks = (versions, placeholders, pins, recipe, pythons)
     return [problem for check in checks for problem in check(root)]
 
 
 def main():
-    """Print what is wrong; return the exit status."""
+    """Print the problems; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tag", help="the tag of the release, such as v1.2.3")
     parser.add_argument("--built", type=Path, metavar="FOLDER", help="built packages")
