@@ -16,7 +16,7 @@ _ENDS = re.compile(r"(?<=[_\s,(=/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return short forms of parameter names, in which no dollar starts a formula."""
+    """Return short forms of parameter names, with plain dollar signs."""
     short = _names.short_names(names)
     return {name: plain_text(text) for name, text in short.items()}
 

@@ -35,8 +35,8 @@ __all__ = ["RobustSampler", "to_study"]
 Params = dict[str, Any]
 
 _BaseSampler: Any = optional_base("optuna.samplers", "BaseSampler", "Optuna", "optuna")
-#: Proposals that other workers made at the same time are given up so many times; after
-#: that the point is drawn at random.
+#: Attempts to avoid proposals that other workers made at the same time; after that, the
+#: point is random.
 _MOST_ATTEMPTS = 8
 _PAUSE = 0.01
 
@@ -44,41 +44,40 @@ _PAUSE = 0.01
 class RobustSampler(_BaseSampler):
     """Choose the parameters of an Optuna study with a policy of this package.
 
-    The sampler keeps nothing that a study's storage does not have: it builds its models
-    from the trials at each step. So several processes may work on one study, each with
-    a sampler of its own, and a study may be continued at any time.
+    The sampler stores everything in the study: it builds its models from the trials at
+    each step. So several processes may work on one study, each with its own sampler,
+    and you can continue a study at any time.
 
     Parameters
     ----------
     policy : str or Policy, default="robust"
-        How points are chosen: a name of `skrobustbo.policies.available` or an object.
+        How to choose points: a name from `skrobustbo.policies.available` or an object.
     seed : int, default=None
-        Seeds everything random. Workers that share a study should have different
-        seeds, or none.
+        Seed of all randomness. Workers that share a study should have different seeds,
+        or none.
     n_startup_trials : int, default=None
-        Trials before the models take over. Default: 2 d + 2 for d parameters.
+        Number of trials before the models take over. Default: 2 d + 2 for d parameters.
     horizon : int, default=None
-        Trials planned in all, if known; some policies make use of it.
+        Total number of planned trials, if known; some policies use it.
     independent_sampler : optuna.samplers.BaseSampler, default=None
-        Draws parameters that no finished trial has had, such as those of the first
-        trial. Default: at random.
+        Draws parameters without any finished trial, such as those of the first trial.
+        Default: at random.
     constraints_func : callable, default=None
-        Takes a finished trial and returns numbers, of which those above 0 are
-        violations. A trial with a violation counts as a failure. Constraints that an
-        objective sets itself with ``trial.set_constraint`` count as well.
+        Takes a finished trial and returns numbers; those above 0 are violations. A
+        trial with a violation counts as a failure. Constraints set by the objective
+        with ``trial.set_constraint`` count too.
 
     Raises
     ------
     ImportError
         If Optuna is not installed.
     ValueError
-        If an argument is not understood, or if the study has several objectives.
+        If an argument is invalid, or the study has several objectives.
 
     Notes
     -----
-    Parameters that always occur together are modelled together. A parameter that an
-    objective asks for in some trials only belongs to another group, with models of its
-    own.
+    Parameters that always occur together are modelled together. A parameter that occurs
+    only in some trials belongs to another group, with its own models.
 
     Running trials of all workers count as pending points. Trials that fail, or violate
     a constraint, count as failures. A pruned trial counts with its last intermediate
@@ -116,14 +115,14 @@ class RobustSampler(_BaseSampler):
             checked_callable(
                 "constraints_func", constraints_func, "RobustSampler", "a trial"
             )
-        # What a note depends on beside the space: workers may have other policies.
+        # What a note depends on besides the space: workers may have other policies.
         self._settings = zlib.crc32(f"{self._policy!r} {self._horizon}".encode())
         self._constraints_func = constraints_func
         self._independent_sampler = independent_sampler
         self._forget()
 
     def _forget(self) -> None:
-        """Start without anything read or computed so far: it can all be made again."""
+        """Discard everything read or computed; it can be rebuilt."""
         self._lock = threading.RLock()
         self._reader = Reader()
         self._warned: set[str] = set()
@@ -137,17 +136,17 @@ class RobustSampler(_BaseSampler):
         self.__dict__.update(state)
         self._forget()
 
-    # What Optuna calls ---------------------------------------------------------------
+    # Methods called by Optuna ---------------------------------------------------------
 
     def reseed_rng(self) -> None:
-        """Draw a new seed; Optuna does so where trials run in several threads."""
+        """Draw a new seed; Optuna calls it when trials run in several threads."""
         with self._lock:
             self._seed = _seed_of()
             if self._independent_sampler is not None:
                 self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
-        """Return the parameters that finished trials have had, unless constant.
+        """Return the parameters of finished trials, without constants.
 
         Parameters
         ----------
@@ -161,7 +160,7 @@ class RobustSampler(_BaseSampler):
         Warns
         -----
         UserWarning
-            Once of a parameter that has no model, and is drawn at random.
+            Once for each parameter that has no model and is drawn at random.
         """
         known: dict[str, Any] = {}
         for each in _finished(study.get_trials(deepcopy=False)):
@@ -182,7 +181,7 @@ class RobustSampler(_BaseSampler):
     def sample_relative(
         self, study: Any, trial: Any, search_space: Mapping[str, Any]
     ) -> Params:
-        """Return the parameters that the policy chooses.
+        """Return the parameters chosen by the policy.
 
         Parameters
         ----------
@@ -206,7 +205,7 @@ class RobustSampler(_BaseSampler):
     def sample_independent(
         self, study: Any, trial: Any, param_name: str, param_distribution: Any
     ) -> Any:
-        """Return a value of one parameter, whatever the other trials are.
+        """Return a value of one parameter, independently of other trials.
 
         Parameters
         ----------
@@ -222,7 +221,7 @@ class RobustSampler(_BaseSampler):
         _check_single_objective(study)
         sampler = self._independent_sampler
         if sampler is None:
-            # Of the seed and the trial alone, so that workers need share no generator.
+            # From the seed and the trial alone, so workers need no common generator.
             name = zlib.crc32(param_name.encode())
             seed = _seed_of(self._seed, trial.number, name)
             samplers = importlib.import_module("optuna.samplers")
@@ -243,7 +242,7 @@ class RobustSampler(_BaseSampler):
     def after_trial(
         self, study: Any, trial: Any, state: Any, values: Sequence[float] | None
     ) -> None:
-        """Store the constraints of a trial that is over.
+        """Store the constraints of a finished trial.
 
         Parameters
         ----------
@@ -263,8 +262,8 @@ class RobustSampler(_BaseSampler):
     def _agreed(self, study: Any, trial: Any, wanted: Mapping[str, Any]) -> Params:
         """Return params that no other worker has proposed.
 
-        They are written to the storage before the others' are read again. So of two
-        workers with the same point one at least sees it, and proposes another.
+        They are written to the storage before those of others are read again. So at
+        least one of two workers with the same point sees it and proposes another.
         """
         for attempt in range(_MOST_ATTEMPTS + 1):
             others = _others(study, trial)
@@ -280,14 +279,14 @@ class RobustSampler(_BaseSampler):
             latest = [o for o in _others(study, trial) if o.number not in known]
             if not self._taken(new, latest):
                 break
-            # Workers in step would come to the same point again.
+            # Synchronised workers would choose the same point again.
             time.sleep(_PAUSE * attempt * (1 + trial.number % 7))
         points = [proposal["point"] for proposal in proposals]
         found = [g.outside(p) for g, p in zip(groups, points, strict=True)]
         return {name: value for params in found for name, value in params.items()}
 
     def _taken(self, new: Sequence[Params], others: Sequence[Any]) -> bool:
-        """Return whether a new point is another trial's as well."""
+        """Return whether another trial has the new point."""
         return any(
             proposal["space"] == each["space"] and proposal["point"] == each["point"]
             for other in others
@@ -298,12 +297,12 @@ class RobustSampler(_BaseSampler):
     def _proposal(
         self, study: Any, trial: Any, group: Group, others: Sequence[Any], attempt: int
     ) -> tuple[Params, bool]:
-        """Return what is noted on a trial for a group, and whether the point is new."""
+        """Return the proposal of a trial for a group, and whether its point is new."""
         sign = 1 if study.direction.name == "MAXIMIZE" else -1
         noted = self._reader.noted(others, group, self._settings, sign)
         n_asked = self._reader.count(others, group)
         told = [each for each in noted if each.value is not None]
-        # Points under way may be had again where no others are left.
+        # Pending points may be repeated if no others are left.
         choices = [noted, told] if attempt < _MOST_ATTEMPTS else []
         made = {"space": group.key, "settings": self._settings}
         for known in choices:
@@ -340,7 +339,7 @@ class RobustSampler(_BaseSampler):
 
 
 def _finished(trials: Sequence[Any]) -> list[Any]:
-    """Return the trials whose parameters are all known."""
+    """Return the trials with all parameters known."""
     return [trial for trial in trials if trial.state.name in ("COMPLETE", "PRUNED")]
 
 
@@ -372,6 +371,6 @@ def _checked_constraints(values: Any) -> tuple[float, ...]:
 
 
 def _seed_of(*where: int) -> int:
-    """Return a seed made of numbers, one that nobody knows if there are none."""
+    """Return a seed made of numbers, or an unpredictable one without any."""
     entropy = np.random.SeedSequence(where or None)
     return int(entropy.generate_state(1)[0])

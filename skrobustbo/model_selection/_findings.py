@@ -1,4 +1,4 @@
-"""What can be read off a fitted search: numbers and verdicts, no words."""
+"""Facts about a fitted search, as numbers and verdicts."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ from skrobustbo.surrogate import NUMERICAL
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 
-#: Distances in the encoded unit: at the edge, and inside, where scores are compared.
+#: Distances in encoded units: at the edge of a range, and inside for comparison.
 _AT, _INSIDE = 0.01, 0.25
-#: How often equal candidates may be called different, and one of them ahead.
+#: Probability of calling equal candidates different, and of calling one of them better.
 _ALPHA = 0.02
-#: Share of the variance below which a parameter does not matter; points to tell by.
+#: Share of the variance below which a parameter does not matter; number of test points.
 _IDLE, _POINTS = 0.01, 128
-#: Points of a branch by which it is measured how well the candidates cover it.
+#: Points of a branch that measure how well the candidates cover it.
 _COVERED = 2048
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A parameter whose best value lies at an end of its range, or list of values."""
+    """A parameter that is best at an end of its range or list of values."""
 
     name: str
     side: str
     bound: Any
     listed: bool
-    #: Whether values beyond are known to be legal.
+    #: Whether values beyond the end are known to be valid.
     legal: bool
 
 
-#: How many more candidates a search looks ahead, to say what they would gain.
+#: Number of further candidates whose expected gain is reported.
 AHEAD = 20
-#: Candidates for each parameter before the prospects of a search tell anything. The
-#: initial design has a seventh of them, and the levels of the default policy, filling
-#: among them, have taken turns.
+#: Candidates per parameter before the prospects of a search are meaningful. The initial
+#: design takes a seventh of them, and all levels of the default policy have had turns
+#: by then.
 _SPREAD = 15
 
 
-#: What is read of `cv_results_`, besides the scores.
+#: Columns of `cv_results_` in use, besides the scores.
 _COLUMNS = (
     "params",
     "model_label",
@@ -70,7 +70,7 @@ _COLUMNS = (
 
 
 def last_initial(labels: Iterable[str]) -> int:
-    """Return the number of the last candidate of the initial design, 0 if none is."""
+    """Return the number of the last candidate of the initial design, 0 without one."""
     return max(
         (i for i, label in enumerate(labels, 1) if label == "initial"), default=0
     )
@@ -79,10 +79,10 @@ def last_initial(labels: Iterable[str]) -> int:
 def prospects(
     optimizer: Optimizer, trials: Sequence[Evaluation], metric: str | None
 ) -> tuple[float, float]:
-    """Return what `AHEAD` more candidates are expected to gain, and the noise.
+    """Return the expected gain of `AHEAD` more candidates, and the noise.
 
     The noise is the standard error of a difference of two mean scores on the same
-    folds. Both are nan if it is not known.
+    folds. Both are nan if unknown.
     """
     whole = [trial for trial in trials if math.isfinite(trial.mean_score(metric))]
     folds = FoldEffects.of(np.array([trial.scores(metric) for trial in whole], ndmin=2))
@@ -93,33 +93,25 @@ def prospects(
 
 
 def is_spread(optimizer: Optimizer, n: int) -> bool:
-    """Return whether so many candidates are enough for `prospects` to tell the end."""
+    """Return whether there are enough candidates for `prospects` to be meaningful."""
     d = max(len(branch.groups) for branch in optimizer.space.branches)
     return n >= _SPREAD * d
 
 
 def missing_columns(search: Search, notes: Outcome) -> list[str]:
-    """Return the columns of `cv_results_` that `Findings` would miss."""
+    """Return the columns of `cv_results_` that `Findings` needs but are missing."""
     wanted = [*_COLUMNS, *_score_columns(search, notes)]
     return [name for name in wanted if name not in search.cv_results_]
 
 
 def _score_columns(search: Search, notes: Outcome) -> list[str]:
-    """Return the columns of the mean score and of that of each split."""
+    """Return the columns of the mean score and of the scores of splits."""
     key = f"test_{notes.metric if search.multimetric_ else 'score'}"
     return [f"mean_{key}", *[f"split{i}_{key}" for i in range(search.n_splits_)]]
 
 
 class Findings:
-    """A fitted search in numbers.
-
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        Fitted.
-    notes : Outcome
-        What it kept.
-    """
+    """Facts about a fitted search."""
 
     def __init__(self, search: Search, notes: Outcome) -> None:
         self.search, self.notes = search, notes
@@ -132,23 +124,23 @@ class Findings:
 
     @property
     def metric_name(self) -> str:
-        """What the scores are called."""
+        """Name of the scores."""
         if self.search.multimetric_:
             return str(self.notes.metric)
         scoring = self.search.scoring
         return scoring if isinstance(scoring, str) else "score"
 
-    # The best candidate ---------------------------------------------------------------
+    # Best candidate -------------------------------------------------------------------
 
     @cached_property
     def highest(self) -> int | None:
-        """Index of the highest score, None if there is none."""
+        """Index of the highest score, None without any."""
         found = np.isfinite(self.scores).any()
         return int(np.nanargmax(self.scores)) if found else None
 
     @cached_property
     def best(self) -> int | None:
-        """Index of the chosen candidate: that of `refit`, else the highest score."""
+        """Index of the candidate chosen by `refit`, otherwise of the highest score."""
         chosen = getattr(self.search, "best_index_", self.highest)
         if chosen is None or not math.isfinite(self.scores[chosen]):
             return self.highest
@@ -156,7 +148,7 @@ class Findings:
 
     @cached_property
     def standard_error(self) -> float:
-        """Standard error of the best candidate's mean over its folds; nan of one."""
+        """Standard error of the best candidate's mean over folds; nan for one fold."""
         if self.best is None:
             return math.nan
         error, score = standard_error(self.folds[self.best]), self.scores[self.best]
@@ -166,14 +158,14 @@ class Findings:
 
     @cached_property
     def so_far(self) -> Array:
-        """Best score up to each candidate, nan before the first."""
+        """Best score up to each candidate, nan before the first score."""
         return np.fmax.accumulate(self.scores)
 
     @cached_property
     def typical(self) -> float:
-        """How far the middle of the initial scores lies below the highest.
+        """Difference between the highest score and the median of the initial ones.
 
-        Those fill the space; later ones crowd about the best.
+        Initial candidates fill the space; later ones crowd around the best.
         """
         if self.highest is None:
             return math.nan
@@ -183,12 +175,12 @@ class Findings:
 
     @cached_property
     def n_initial(self) -> int:
-        """Number of candidates up to the last one of the initial design."""
+        """Number of the last candidate of the initial design."""
         return last_initial(self.results["model_label"])
 
     @cached_property
     def improving(self) -> bool:
-        """Whether the last quarter of the candidates brought more than noise."""
+        """Whether the last quarter of the candidates improved by more than noise."""
         n = len(self.scores)
         if n < 8 or n - n // 4 < self.n_initial or self.highest is None:
             return False
@@ -200,13 +192,13 @@ class Findings:
 
     @cached_property
     def all_equal(self) -> bool:
-        """Whether there are several scores, and all are equal up to rounding."""
+        """Whether there are several scores that are all equal up to rounding."""
         finite = self.scores[np.isfinite(self.scores)]
         return len(finite) > 1 and is_constant(finite)
 
     @cached_property
     def _noise(self) -> Noise:
-        """The noise of the scores, as far as their folds tell."""
+        """The noise of the scores, estimated from their folds."""
         whole = np.isfinite(self.folds).all(axis=1) & np.isfinite(self.scores)
         return noise_of(self.folds[whole], int(whole[: self.n_initial].sum()))
 
@@ -217,9 +209,9 @@ class Findings:
 
     @cached_property
     def noisy(self) -> bool:
-        """Whether most initial candidates cannot be told from the highest score.
+        """Whether most initial scores are indistinguishable from the highest one.
 
-        Compared are the same folds, as what makes a fold easy is common to both.
+        The comparison uses the same folds, so that their difficulty cancels.
         """
         spread = self.scores[: self.n_initial]
         rows = np.flatnonzero(np.isfinite(spread))
@@ -240,12 +232,12 @@ class Findings:
 
     @cached_property
     def owners(self) -> list[int]:
-        """The branch of each candidate; -1 for one outside the space."""
+        """The branch of each candidate; -1 outside the space."""
         return [trial.branch for trial in self.notes.trials]
 
     @property
     def shares(self) -> list[tuple[int, float]]:
-        """How many candidates each branch had, and its best score, nan if none."""
+        """Number of candidates and best score of each branch; nan without scores."""
         owners, found = np.array(self.owners), []
         for i in range(len(self.notes.optimizer.space.branches)):
             scores = self.scores[owners == i]
@@ -255,7 +247,7 @@ class Findings:
 
     @property
     def default_won(self) -> bool:
-        """Whether the best candidate is an estimator as given outside the space."""
+        """Whether the best candidate is the estimator as given, outside the space."""
         return self.best is not None and self.owners[self.best] < 0
 
     @property
@@ -264,22 +256,23 @@ class Findings:
 
     @cached_property
     def branch(self) -> Space:
-        """The branch of the best candidate; the first one if that is outside."""
+        """The branch of the best candidate, or the first one if it is outside."""
         return self.notes.optimizer.space.branches[self._winner]
 
     @cached_property
     def edges(self) -> list[Edge]:
-        """Parameters that are best at an end of their range that may be extended.
+        """Parameters that are best at an end of their range that could be extended.
 
-        An end counts if the candidates' scores differ by more than their noise, and if
-        the model expects a score there that is clearly better than the one of the same
-        candidate a quarter of the range inside: by more than the luckiest of as many
-        equal candidates would be ahead of their mean in one search of fifty, and by
-        more than twice the deviation of the model's prediction inside.
+        An end counts if two conditions hold. First, the candidates' scores differ by
+        more than their noise. Second, the model expects a clearly better score there
+        than for the same candidate a quarter of the range inside: better by more than
+        the lead that the luckiest of as many equal candidates would have over their
+        mean in one search of fifty, and by more than twice the deviation of the model's
+        prediction inside.
         """
         if self.default_won:
             return []
-        # Of a list of points, no range can be widened.
+        # A list of points has no range to widen.
         if self.best is None or type(self.branch) is not Space or not self.differ:
             return []
         names = [name for name in self.branch.names if _has_ends(self.branch, name)]
@@ -287,7 +280,7 @@ class Findings:
         return [edge for edge in found if edge is not None]
 
     def _edge(self, name: str) -> Edge | None:
-        """Return the end that a parameter is best at, if it is at one."""
+        """Return the end at which a parameter is best, None if it is not at one."""
         best = self.params[self.best]  # type: ignore[index]
         dimension = self.branch.dimensions[name]
         unit = float(dimension.encode(best[name])[0])
@@ -303,7 +296,7 @@ class Findings:
         points = [{**best, name: value} for value in (bound, other)]
         try:
             mean, std = self.notes.optimizer.predict(points, return_std=True)
-        except NUMERICAL:  # no model, no verdict
+        except NUMERICAL:  # no verdict without a model
             return None
         if mean[0] - mean[1] <= max(self._noise.luck, 2 * std[1]):
             return None
@@ -314,7 +307,7 @@ class Findings:
     def radius(self) -> float:
         """Largest distance of a point of the space from the nearest candidate.
 
-        The distance is that of "What the default guarantees" in the guide.
+        It is the distance in "What the default guarantees" in the guide.
         """
         space, radius = self.notes.optimizer.space, 0.0
         for i, branch in enumerate(space.branches):
@@ -330,11 +323,12 @@ class Findings:
 
     @cached_property
     def idle(self) -> list[str]:
-        """Parameters that do not matter in the eyes of a model of all the scores.
+        """Parameters that do not matter according to a model of all scores.
 
-        Of each, that is the total share of the variance of the posterior mean that goes
-        with it, interactions included (Jansen's estimate). Means below the middle of
-        the initial design count as that: what makes the bad worse is not searched.
+        The measure is the total share of the variance of the posterior mean that a
+        parameter explains, with interactions (Jansen's estimate). Means below the
+        median of the initial design are raised to it, because differences among bad
+        candidates do not matter.
         """
         names = [n for n, d in self.branch.dimensions.items() if d.size > 1]
         seen = self.scores[np.array(self.owners) == self._winner]
@@ -345,7 +339,7 @@ class Findings:
         floor = float(np.median(seen[: max(5, self.n_initial)]))
         try:
             shares = _total_effects(self.notes.optimizer, self.branch, names, floor)
-        except NUMERICAL:  # no model, no verdict
+        except NUMERICAL:  # no verdict without a model
             return []
         return [name for name, share in shares.items() if share < _IDLE]
 
@@ -353,7 +347,7 @@ class Findings:
 
     @cached_property
     def last_models(self) -> tuple[bool, list[str]]:
-        """Whether models were held side by side, and the last ones."""
+        """Whether the policy keeps several models, and the last ones."""
         told = [r for r in self.notes.optimizer.history_ if not r["pending"]]
         first = self.notes.optimizer._trials.n_before
         records = told[first : first + len(self.scores)]
@@ -365,17 +359,17 @@ class Findings:
 
     @cached_property
     def left_to_gain(self) -> float | None:
-        """How much is left to gain at most, None where the bound tells nothing.
+        """Upper bound on what is left to gain, None if it is uninformative.
 
-        No score is above the largest that the metric can have. A bound tells nothing if
-        it allows more than what the best candidate is ahead of the middle one, and more
-        than the error of its score.
+        It takes the largest possible score of the metric into account. It is
+        uninformative if it exceeds both the lead of the best candidate over the median
+        and the error of its score.
         """
         if self.best is None:
             return None
         try:
             left = float(self.notes.optimizer.regret_bound(calibrated=True))
-        # No model yet, one that fails, or no certificate.
+        # No model yet, a model that fails, or no certificate.
         except (ValueError, NotImplementedError, ArithmeticError):
             return None
         if not math.isfinite(left):
@@ -387,7 +381,7 @@ class Findings:
 
     @cached_property
     def prospects(self) -> tuple[float, float]:
-        """What more candidates are expected to gain, and the noise, nan if unknown."""
+        """Expected gain of more candidates, and the noise; nan if unknown."""
         if not self.notes.optimizer.policy.has_model:
             return math.nan, math.nan
         try:
@@ -415,24 +409,24 @@ class Findings:
 
     @cached_property
     def n_fitted(self) -> Array:
-        """Number of folds of each candidate that count, shape (n,)."""
+        """Number of valid folds of each candidate, shape (n,)."""
         every = np.full(len(self.scores), self.search.n_splits_)
         return np.asarray(self.results.get("n_splits_evaluated", every), dtype=float)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What the folds tell of the noise of mean scores, on the same folds.
+    """The noise of mean scores on the same folds.
 
     Attributes
     ----------
     error : float
-        Standard error of a candidate's mean, 0 where it is not known.
+        Standard error of a candidate's mean, 0 if unknown.
     luck : float
-        How far the luckiest of as many equal candidates is ahead of their mean at most.
+        Largest likely lead of the luckiest of as many equal candidates over their mean.
     p_equal : float
-        Probability of differences such as these between equal candidates; 1 where the
-        noise is not known.
+        Probability of such differences between equal candidates; 1 if the noise is
+        unknown.
     """
 
     error: float = 0.0
@@ -441,25 +435,26 @@ class Noise:
 
 
 def noise_of(folds: Array, n_initial: int) -> Noise:
-    """Return the noise of candidates, by what is left of the scores of their folds.
+    """Return the noise of candidates, from the residuals of their fold scores.
 
     Parameters
     ----------
     folds : array of shape (n, n_splits)
-        Scores, all finite. What makes a fold easy is common to the candidates, and is
+        Finite scores. The difficulty of a fold is common to all candidates and is
         subtracted.
     n_initial : int
-        Number of the first ones that fill the space.
+        Number of the first candidates, which fill the space.
 
     Notes
     -----
-    The error is that of the better half, as bad candidates err more; or of the better
-    half of the initial ones if that is larger, as later ones are often nearly the same.
+    The error is that of the better half, because bad candidates vary more; or of the
+    better half of the initial candidates if that is larger, because later ones are
+    often nearly the same.
     """
     n, k = folds.shape
     if n < 3 or k < 2:
         return Noise()
-    # Of ranks, which no diverged candidate distorts.
+    # From ranks, which no diverged candidate distorts.
     within, between = _deviations(rankdata(folds, axis=0))
     p_equal = 0.0
     if within > 0:
@@ -473,24 +468,23 @@ def noise_of(folds: Array, n_initial: int) -> Noise:
 
 
 def _better(folds: Array) -> Array:
-    """Return the better half of the candidates."""
     means = folds.mean(axis=1)
     return folds[means >= np.median(means)]
 
 
 def _deviations(folds: Array) -> tuple[float, float]:
-    """Return the deviation of a score by what is left of it, and by the means."""
+    """Return the deviation of a score from residuals, and from means."""
     n, k = folds.shape
     means = folds.mean(axis=1, keepdims=True)
     rest = folds - means - folds.mean(axis=0) + folds.mean()
     apart = means - folds.mean()
-    # Unlike a sum of squares, hypot is the same in any unit.
+    # Unlike a sum of squares, hypot gives the same result in any unit.
     within = math.hypot(*rest.ravel()) / math.sqrt((n - 1) * (k - 1))
     return within, math.hypot(*apart.ravel()) * math.sqrt(k / (n - 1))
 
 
 def _has_ends(branch: Space, name: str) -> bool:
-    """Return whether a parameter has a range or a list of numbers to extend."""
+    """Return whether a parameter has a range or list of numbers to extend."""
     dimension = branch.dimensions[name]
     if dimension.n_columns != 1 or dimension.size <= 2:
         return False
@@ -504,13 +498,13 @@ def _has_ends(branch: Space, name: str) -> bool:
 def _total_effects(
     optimizer: Any, branch: Space, names: list[str], floor: float
 ) -> dict[str, float]:
-    """Return each parameter's total Sobol index of the posterior mean above a floor."""
+    """Return each parameter's total Sobol index of the posterior mean, floored."""
     points = branch.sample(_POINTS, random_state=0)
     others = branch.sample(_POINTS, random_state=1)
     mean = np.maximum(optimizer.predict(points), floor)
     if is_constant(mean):  # its variance may still be rounding
         return {}
-    size = np.abs(mean).max()  # of which squares neither over- nor underflow
+    size = np.abs(mean).max()  # whose squares neither over- nor underflow
     variance = float(np.var(mean / size))
     shares = {}
     for name in names:

@@ -147,7 +147,7 @@ def _line(record: Record) -> Record:
 
 
 def _place(column: str) -> int:
-    """Return the place of a column: number, parameters, score, then the rest."""
+    """Return the sort key of a column: number, parameters, score, then the rest."""
     if column.startswith("param_"):
         return 1
     return {"number": 0, "score": 2}.get(column, 3)

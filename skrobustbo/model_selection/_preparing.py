@@ -26,8 +26,8 @@ from skrobustbo.model_selection._suggested import suggested_space
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Space
 
-#: Of a suggested space, one parameter is searched for so many candidates, but at least
-#: so many parameters: `benchmarks/studies/suggested.py` compares numbers.
+#: A suggested space has one parameter per this many candidates, but at least this many
+#: parameters: `benchmarks/studies/suggested.py` compares numbers.
 _PER_PARAMETER, _FEWEST = 5, 3
 
 
@@ -84,7 +84,7 @@ def prepared(
 
 
 def searched(search: Search, data: Data, n_iter: int) -> Space:
-    """Return the space of a search that has so many candidates in its first run."""
+    """Return the space of a search with `n_iter` candidates in its first run."""
     space, resource = search.param_space, resource_of(search)
     if isinstance(space, str):  # "suggested"
         found = suggested_space(search.estimator, data["X"], data.get("y"))

@@ -1,4 +1,4 @@
-"""The account of a fitted search, in words."""
+"""The report of a fitted search, as text."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from skrobustbo.model_selection._settings import resource_of
 from skrobustbo.model_selection._softly import Attempt
 from skrobustbo.space import Space, constants
 
-#: Gives the lines of a section.
+#: Yields the lines of a section.
 Section = Callable[[Findings], Iterable[str]]
 Entry = dict[str, Any] | None
 
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8
 _POSTERIOR = ("mean", "std")
-#: Candidates from which on it can be told whether a search has settled.
+#: Number of candidates from which a search may count as settled.
 _TELLING = 8
-#: A single point in the centre of a space is as near to all others.
+#: A single point in the centre of a space would be as near to all others.
 _CENTRE = 0.5
 
 
 def report(found: Findings, attempt: Attempt, *, details: bool = False) -> str:
-    """Return the account of a search, lines without a final line break.
+    """Return the report of a search, without a final line break.
 
-    The details are what the models say. A section that cannot be written says so, and
-    leaves the others as they are.
+    The details are the facts from models. If a section fails, it says so, and the
+    others are unaffected.
     """
     # Differences of scores near the largest number are infinite.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -64,7 +64,7 @@ def _title(found: Findings) -> str:
 
 
 def _tuned(found: Findings) -> str:
-    """Name the estimator, with its last step where that is not searched for."""
+    """Return the name of the estimator, with its last step unless that is searched."""
     estimator = found.search.estimator
     steps = getattr(estimator, "steps", None)
     if not steps or steps[-1][0] in found.branch.names:
@@ -73,7 +73,7 @@ def _tuned(found: Findings) -> str:
 
 
 def _section(name: str, lines: Section, found: Findings) -> str:
-    """Return lines with the name of their section in the margin; "" if none."""
+    """Return lines with the name of their section in the margin; "" without lines."""
     wrap = textwrap.TextWrapper(_WIDTH - _MARGIN, break_on_hyphens=False)
     wrapped = []
     for line in map(printable, lines(found)):
@@ -83,7 +83,7 @@ def _section(name: str, lines: Section, found: Findings) -> str:
     return name.ljust(_MARGIN) + block[_MARGIN:] if wrapped else ""
 
 
-# The sections -------------------------------------------------------------------------
+# Sections -----------------------------------------------------------------------------
 
 
 def _best(found: Findings) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _gain(found: Findings) -> Iterator[str]:
 
 
 def _interval(found: Findings, ends: tuple[float, float]) -> str:
-    """Return an interval in words, "" for one that is not known."""
+    """Return an interval in words, "" if it is unknown."""
     if not math.isfinite(ends[0]):
         return ""
     low, high = (with_error(end, found.standard_error, both=False) for end in ends)
@@ -141,7 +141,7 @@ def _interval(found: Findings, ends: tuple[float, float]) -> str:
 
 
 def _chosen(found: Findings) -> str:
-    """Say so where `refit` chose another candidate than that of the highest score."""
+    """Say if `refit` chose another candidate than the one with the highest score."""
     best, highest = found.best, found.highest
     if best is None or highest is None or found.scores[best] == found.scores[highest]:
         return ""
@@ -200,7 +200,7 @@ def _branches(found: Findings) -> Iterator[str]:
 
 
 def _branch_name(number: int, branch: Space) -> str:
-    """Name a branch by its constants, else by its parameters."""
+    """Return the name of a branch: its constants, otherwise its parameters."""
     fixed = [f"{k}={setting(value, 30)}" for k, value in constants(branch).items()]
     return ", ".join(fixed or branch.dimensions) or f"branch {number + 1}"
 
@@ -256,7 +256,7 @@ def _resource(found: Findings) -> Iterator[str]:
 
 
 def _row(found: Findings, article: str = "") -> str:
-    """Return what a row of the results is."""
+    """Return the noun for a row of the results."""
     if not found.notes.optimizer._rungs.amounts:
         return f"{article} candidate".strip()
     return f"{article}n evaluation" if article else "evaluation"
@@ -282,11 +282,11 @@ def _end(found: Findings) -> str:
     return f"{says}, {left} short of n_iter" if left > 0 else says
 
 
-# What to do next ----------------------------------------------------------------------
+# Next steps ---------------------------------------------------------------------------
 
 
 def advice(found: Findings) -> list[str]:
-    """Return what is worth doing next, the most telling first; at least one line."""
+    """Return recommended next steps, the most important first; at least one line."""
     return list(_advice(found)) or [_nothing(found)]
 
 
@@ -317,7 +317,7 @@ def _advice(found: Findings) -> Iterator[str]:
             "use more folds or repeat them (RepeatedKFold): on the same folds, most "
             "initial candidates cannot be distinguished from the best"
         )
-    # Failures blur what matters.
+    # Failures obscure which parameters matter.
     idle = [] if look else [found.short[name] for name in found.idle]
     if idle:
         it = "it" if len(idle) == 1 else "them"
@@ -342,7 +342,7 @@ def _nothing(found: Findings) -> str:
 
 
 def _look_at_failures(found: Findings) -> str:
-    """Return what to do about failures, "" if they are few."""
+    """Return what to do about failures, "" if there are few."""
     if 10 * found.notes.n_failed < len(found.scores) or not found.notes.failures:
         return ""
     again = ""
@@ -352,7 +352,7 @@ def _look_at_failures(found: Findings) -> str:
     errors = [error for trial in found.notes.trials for error in trial.errors]
     if any(FRAME in error for error in errors):
         says = f"fix the error, or {exclude}; error_score='raise' shows the traceback"
-    elif errors:  # of folds that took too long, or took their worker down
+    elif errors:  # from folds that took too long or killed their worker
         says = f"make the fits cheaper, or {exclude}"
     else:
         says = f"no fit failed, but scores are not finite; fix the metric, or {exclude}"
@@ -401,15 +401,15 @@ _SECTIONS: dict[str, Section] = {
     "Ended": lambda found: [_end(found)],
     "Next": lambda found: [f"- {line}" for line in advice(found)],
 }
-#: Sections for those who know the models.
+#: Sections for readers who know the models.
 _DETAILS = {"Model", "Covered"}
 
 
-# The same as data ---------------------------------------------------------------------
+# Report as JSON -----------------------------------------------------------------------
 
 
 def summary(found: Findings, attempt: Attempt) -> str:
-    """Return the account of a search as JSON; null is what is not known."""
+    """Return the report of a search as JSON, with null for unknown facts."""
     written = {
         name: attempt(f"{name!r} of the report", partial(make, found), None)
         for name, make in _ENTRIES.items()
@@ -418,7 +418,7 @@ def summary(found: Findings, attempt: Attempt) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: a text of what it has no type for."""
+    """Return a value in JSON types, as text if JSON has no type for it."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -37,7 +37,7 @@ from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
 
 Params = dict[str, Any]
-#: Gives the account of a search in some form.
+#: Returns the report of a search in some form.
 How = Callable[[Findings, Attempt], str]
 #: Called with the identity of a search.
 Begin = Callable[[str], None]
@@ -52,7 +52,7 @@ _HONEST = (
 class RobustBayesSearchCV(HTMLReprMixin, Search):
     """Bayesian search over parameters, with cross-validation, that is hard to trap.
 
-    Use it like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
+    Use it like `GridSearchCV`. Bayesian optimisation chooses the candidates, with a
     policy that works even if the length scales of its Gaussian process are unknown.
 
     Parameters
@@ -61,86 +61,84 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         The estimator to tune. It needs a `score` method, unless `scoring` is given.
     param_space : dict, list of dict, Space or "suggested"
         For each parameter a `Real`, `Integer` or `Categorical`; a sequence of values,
-        of which only these are tried; or a frozen `scipy.stats` distribution. The dicts
-        of a list are branches of one search, each with its own parameters, for example
-        the models to choose from. More promising branches get more of the budget.
-        "suggested": the most important parameters of `suggested_space`, more of them if
-        there are more candidates.
+        the only ones that are tried; or a frozen `scipy.stats` distribution. A list of
+        dicts defines branches of one search, each with its own parameters, for example
+        the models to choose from. Promising branches get more of the budget.
+        "suggested": the most important parameters of `suggested_space`; the more
+        candidates, the more parameters.
     n_iter : int, default=50
         Number of candidates to evaluate, including the initial ones.
     policy : str or Policy, default="robust"
-        How candidates are chosen: a name from `skrobustbo.policies.available` or an
+        How to choose candidates: a name from `skrobustbo.policies.available` or an
         object.
     n_initial_points : int, default=None
-        Number of candidates before the model takes over, without an estimator as given
-        that is outside the space. `initial_params` come first;
-        the rest covers the space so that no two parameters are confounded (see
-        `Space.sample`). Default: 2 d + 2 for d parameters, at least 3, at most a third
-        of `n_iter`.
+        Number of candidates before the model takes over, not counting an estimator as
+        given outside the space. `initial_params` come first; the others cover the space
+        (see `Space.sample`). Default: 2 d + 2 for d parameters, at least 3, at most a
+        third of `n_iter`.
     initial_params : list of dict, default=None
         Candidates to try first. Parameters missing from a dict keep the current values
         of the estimator, or of the component that the dict sets.
     include_default : bool, default=True
-        Whether the first candidate is the estimator as given, with nothing set. It
-        counts as one of `n_iter`, and is evaluated with every fold and in full. So no
-        search ends below the score of the untuned estimator, unless that cannot be
-        fitted. See the notes.
+        Whether the first candidate is the estimator as given. It counts towards
+        `n_iter`, and is evaluated on every fold and in full. So no search ends below
+        the score of the untuned estimator, unless that cannot be fitted. See the notes.
     previous : search, str, dict, DataFrame or PreviousCandidates, default=None
         Candidates of an earlier search, for example of a narrower space: a fitted
         search, the path of a checkpoint, a ``cv_results_`` (also of `GridSearchCV`), a
         table of it, or the result of a function of `skrobustbo.previous`. The model
         learns from those that fit the space, at no cost. Only the best one is evaluated
-        again, as the first candidate. The fitted attributes contain the candidates of
-        this call only. See the notes.
+        again, as the first candidate. The fitted attributes contain only the candidates
+        of this call. See the notes.
     batch_size : int, default=1
         Number of candidates evaluated in parallel, each with its folds. A larger value
         keeps more workers busy, but the search learns less from each candidate.
     schedule : {"rounds", "window", "free"}, default="rounds"
-        When the next candidate is proposed. "rounds": when all of a round are finished.
-        "window": as soon as the oldest of the `batch_size` running candidates is
-        finished. Workers rarely wait. The scores are told in the order of the
-        proposals, so the search is the same for every `n_jobs`. "free": as soon as any
-        of them is finished. Workers never wait, but the proposed candidates then depend
-        on how long fits take.
+        When to propose the next candidate. "rounds": when all of a round are finished.
+        "window": when the oldest of the `batch_size` running candidates is finished.
+        Workers rarely wait. Scores are told in the order of the proposals, so the
+        search is the same for every `n_jobs`. "free": when any running candidate is
+        finished. Workers never wait, but the candidates then depend on how long fits
+        take.
     racing : bool, "confident" or Racing, default=None
         True (or "confident", or a `skrobustbo.Racing` with other settings): stop a
         candidate after some of its folds if, according to the models and these folds,
         it is very unlikely to become the best. None (or False): run every candidate on
         every fold.
     resource : str or Resource, default=None
-        Evaluate candidates with a part of this resource first, and only the better ones
+        Evaluate candidates first with a part of this resource, and only the better ones
         with all of it: "n_samples", or an integer parameter of the estimator such as
         "n_estimators" or "max_iter". A `skrobustbo.Resource` also sets the smallest and
-        the full amount. `n_iter` then counts full evaluations, in units of the resource
-        and not of time. None: all evaluations are full. See the notes.
+        the full amount. `n_iter` then counts full evaluations, in units of the
+        resource, not of time. None: all evaluations are full. See the notes.
     constraints : callable, default=None
         Takes a params dict and returns whether it may be tried. Called before any fit.
     search_metric : str, default=None
-        With several metrics, the one to maximise. Default: `refit` if that is a name;
+        The metric to maximise, if there are several. Default: `refit` if it is a name;
         otherwise you must set it.
     max_time : float, default=None
         Time limit of the search in seconds, without the refit. The search ends within
-        one fold of it. A candidate is not started if it is not expected to finish. If
-        the time allows fewer than `n_iter` candidates, "robust" plans for those: it
-        then refines the best ones at the end of the time.
+        one fold of it. A candidate does not start if it is not expected to finish. If
+        the time allows fewer than `n_iter` candidates, "robust" plans for that number
+        and refines the best ones at the end of the time.
     fit_timeout : float, default=None
         Time limit of one fold in seconds, including scoring. A fold that takes longer
         is killed and counts as failed. Folds then run in separate worker processes,
         even with one job, on this machine or on a Dask cluster.
     tol : float or "noise", default=None
-        "noise": end the search when 20 more candidates are expected to gain no more
-        than the standard error of the difference of two mean scores on the same folds,
-        but not before there are 15 candidates for each parameter. The report says both
-        numbers. A number: end the search when `optimizer_.regret_bound()`, the most
-        that is left to gain under the policy's assumptions, is at most `tol`, in score
-        units. Under ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, this
-        bound falls sooner than under "robust".
+        "noise": end the search when the expected gain of 20 more candidates is at most
+        the standard error of the difference of two mean scores on the same folds, but
+        not before 15 candidates per parameter. The report shows both numbers. A number:
+        end the search when `optimizer_.regret_bound()`, an upper bound on what is left
+        to gain under the policy's assumptions, is at most `tol`, in score units. With
+        ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, this bound falls
+        sooner than with "robust".
     checkpoint : str or path, default=None
         File that stores the progress of the search: splits, seed, candidates and the
         results of every fold, as soon as they are available. After an interruption or a
-        crash, or with a larger `n_iter`, the same call resumes from it. The results are
-        those of an uninterrupted search. A call with other data, another estimator or
-        other settings raises an error. See the notes.
+        crash, or with a larger `n_iter`, the same call resumes the search. The results
+        are those of an uninterrupted search. A call with other data, another estimator
+        or other settings raises an error. See the notes.
     scoring : str, callable, list, tuple or dict, default=None
         As in `GridSearchCV`.
     n_jobs : int, default=None
@@ -154,8 +152,8 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         As in `GridSearchCV`. The splits are drawn once and are the same for all
         candidates.
     verbose : int, default=0
-        1 shows one line of progress, and what a checkpoint holds; more prints a line
-        for each fold, as in `GridSearchCV`.
+        1 shows one line of progress and what a checkpoint holds; larger numbers print a
+        line for each fold, as in `GridSearchCV`.
     pre_dispatch : int or str, default="2*n_jobs"
         As in `GridSearchCV`.
     random_state : int, RandomState or None, default=None
@@ -166,25 +164,23 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     return_train_score : bool, default=False
         Whether `cv_results_` includes training scores.
     retry_failed : bool, default=False
-        Whether to fit those folds of the checkpoint again that raised or got no finite
+        Whether to fit folds in the checkpoint again if they raised or got no finite
         score. Use it after you have fixed the problem. The candidates stay the same.
     honest_score : bool or "folds", default=False
         Whether to estimate the winner's score on new rows. `best_score_` is too
         optimistic, because it is the best of many noisy scores. True subtracts the luck
-        of the best candidate, which it estimates by a bootstrap of the predictions for
-        the test rows of all folds. It needs no more fits, but a metric of predictions
-        (a name, or `make_scorer`).
-        "folds" subtracts a bias estimated from the scores of the folds (Tibshirani and
-        Tibshirani, 2009, equation 4). It works with any `scoring`, but has no interval.
-        See the notes.
+        of the best candidate, estimated by a bootstrap of the predictions for the test
+        rows of all folds. It needs no further fits, but a metric of predictions (a
+        name, or `make_scorer`). "folds" subtracts a bias estimated from the scores of
+        the folds (Tibshirani and Tibshirani, 2009, equation 4). It works with any
+        `scoring`, but gives no interval. See the notes.
     on_trial : callable, default=None
-        Called with a dict for each candidate as soon as it is finished, in this
-        process: ``number``, ``status`` ("complete", "failed", "stopped" by a race, or
-        "partial" with a part of a resource), ``params``, ``branch`` (-1 for an
-        estimator as given outside the space), ``score``,
-        ``split_scores`` (with several metrics a dict of lists), ``fit_time`` and
-        ``score_time`` (seconds, of all folds), ``failure``
-        (a line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
+        Called in this process with a dict for each finished candidate: ``number``,
+        ``status`` ("complete", "failed", "stopped" by a race, or "partial" with a part
+        of a resource), ``params``, ``branch`` (-1 for an estimator as given outside the
+        space), ``score``, ``split_scores`` (with several metrics a dict of lists),
+        ``fit_time`` and ``score_time`` (seconds, over all folds), ``failure`` (a line,
+        or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
         `cv_results_`. If it raises, you get a warning. It is not called for candidates
         that are complete in the checkpoint. For MLflow, pass a
         `skrobustbo.integrations.mlflow.MLflowCallback`.
@@ -192,85 +188,84 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     Attributes
     ----------
     cv_results_ : dict of arrays
-        As in `GridSearchCV`, with these extra columns: ``model_label`` (the model that
-        chose the candidate; "initial" for the initial design; "fallback" for a point of
-        the design used because a model failed; "default" for the estimator as
-        given), ``model_mean`` and ``model_std`` (its prediction before the fits, in
-        score units; nan for initial points), and
-        ``posterior_mean`` and ``posterior_std`` (a MAP model on all the data).
+        As in `GridSearchCV`, with extra columns: ``model_label`` (the model that chose
+        the candidate; "initial" for the initial design; "fallback" for a point of the
+        design used because a model failed; "default" for the estimator as given),
+        ``model_mean`` and ``model_std`` (its prediction before the fits, in score
+        units; nan for initial points), and ``posterior_mean`` and ``posterior_std``
+        (from a MAP model of all the data).
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, \
-refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
+    refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         As in `GridSearchCV`.
     optimizer_ : Optimizer
         The optimizer. You can inspect it, or ask it for more candidates.
     n_iter_ : int
-        Number of candidates evaluated; with `resource`, of evaluations.
+        Number of evaluated candidates; with `resource`, of evaluations.
     n_resources_, n_candidates_, min_resources_, max_resources_
-        With `resource`, as in `HalvingRandomSearchCV`: its amounts, ascending, how many
-        candidates were evaluated with each, the smallest amount and the full one.
+        With `resource`, as in `HalvingRandomSearchCV`: its amounts in ascending order,
+        the number of candidates evaluated with each, the smallest amount and the full
+        one.
     tuner_time_ : float
         Seconds spent choosing candidates.
     gain_ : float
-        How much higher the best score is than that of the estimator as given; with
+        By how much the best score exceeds that of the estimator as given; with
         `honest_score`, without the optimism of the choice. Exists only if the estimator
         as given is a candidate.
     gain_interval_ : tuple of two floats
         With `honest_score=True`: the ends of the 95% interval of `gain_`; else nan.
     honest_score_ : float
-        With `honest_score`: the estimated score of the winner's models on new rows.
-        nan if it cannot be computed, with a warning that names the cause.
+        With `honest_score`: the estimated score of the winner's models on new rows. nan
+        if it cannot be computed, with a warning that names the cause.
     honest_interval_ : tuple of two floats
         With `honest_score`: the ends of its 95% interval; nan with "folds".
     honest_optimism_ : float
         With `honest_score`: `best_score_` minus `honest_score_`. Exists only if
         `best_score_` exists.
     stop_reason_ : {"n_iter", "max_time", "tol", "interrupted", "space_exhausted", \
-"callback"}
+    "callback"}
         Why the search ended.
 
     Notes
     -----
     Each fold runs with one inner thread for every `n_jobs`, so scores do not depend on
     `n_jobs`. Set `n_jobs` to use all cores. An estimator's own `n_jobs` or number of
-    threads counts for the refit only. To allow more threads in a fold, call `fit` under
+    threads applies only to the refit. To allow more threads in a fold, call `fit` under
     ``joblib.parallel_config("loky", inner_max_num_threads=...)``.
 
     The first Ctrl-C (or SIGTERM) ends the search with the candidates finished so far.
     The second one aborts it. Candidates with unfinished folds are left out of the
     results, and stay pending in `optimizer_`.
 
-    The estimator as given is candidate 0 (`include_default`). If its present values of
-    the searched parameters are a point of a branch of the space, it is the first of
-    `initial_params`. If not, as with ``gamma="scale"`` for a range, no model learns
-    from it. Its `params` are then its present values of all parameters that are
-    searched in any branch, without those that its `get_params` does not list. Its
-    ``posterior_mean`` is its score. If it wins, the refit fits a clone of the
-    estimator. A parameter that is a `resource` keeps its value, too. A callable `refit`
-    is shown its row like any other. With ``n_iter=1``, it is the only candidate. It is
-    left out if `previous` has its score, or if a step of a pipeline that is searched
-    for has no estimator yet, and the report says so.
+    The estimator as given is candidate 0 (`include_default`). If its current values of
+    the searched parameters are a point of a branch, it is the first of
+    `initial_params`. Otherwise, as with ``gamma="scale"`` for a range, no model learns
+    from it. Its `params` are then its current values of all searched parameters that
+    its `get_params` lists, and its ``posterior_mean`` is its score. If it wins, the
+    refit fits a clone of the estimator. A parameter that is a `resource` also keeps its
+    value. A callable `refit` sees its row like any other. With ``n_iter=1``, it is the
+    only candidate. It is left out if `previous` contains its score, or if a searched
+    step of a pipeline has no estimator yet; the report says so.
 
-    A `checkpoint` is a database without pickles. Opening one executes no code, whoever
+    A `checkpoint` is a database without pickles. Opening one runs no code, whoever
     wrote it, and everything read is checked. Its scores are trusted, though. Functions
     are compared by name, random generators by type. The file is locked while `fit`
-    runs. You may change `n_jobs`, `pre_dispatch`, `verbose`, `refit`, `max_time` and
-    `tol` from call to call, and increase `n_iter`.
+    runs. Between calls, you may change `n_jobs`, `pre_dispatch`, `verbose`, `refit`,
+    `max_time` and `tol`, and increase `n_iter`.
 
     With `racing`, the scores of folds that did not run are nan in `cv_results_`. So is
     the mean score of a stopped candidate: it ranks last, and is never the best. There
     are four more columns: ``n_splits_evaluated``, ``raced``, and ``race_mean`` and
     ``race_std``, the score predicted from the folds of a stopped candidate. With
-    several metrics the race uses `search_metric`. If a fold fails, its candidate
-    ends.
+    several metrics, the race uses `search_metric`. A candidate ends when a fold fails.
 
     With `resource`, each evaluation is a row of `cv_results_`, with the extra columns
     ``n_resources``, ``iter`` (the position of this amount) and ``resource_score`` (the
-    mean test score with this amount). Only full evaluations have a
-    ``mean_test_score``, so only they can win. The user guide explains the rest.
+    mean test score with this amount). Only full evaluations have a ``mean_test_score``,
+    so only they can win. The user guide explains the rest.
 
     The scores of `previous` must come from the same data, estimator and metric, because
-    the model treats them like its own. The best of the earlier candidates is evaluated
-    again, so the winner is always fitted in this call. For scores of other data, pass a
+    the model treats them like its own. The best earlier candidate is evaluated again,
+    so the winner is always fitted in this call. For scores of other data, pass a
     `PreviousCandidates` with ``same_data=False``. The search then only tries its best
     three candidates first. It detects by itself if a checkpoint belongs to other data,
     or if a fitted search had another number of rows or columns.
@@ -278,11 +273,11 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     The honest score uses the metric of `best_score_`, or `search_metric` if `refit`
     names none of several metrics. It estimates the score of the candidate with the
     highest score, even if a callable `refit` chooses another one, for models fitted to
-    as many rows as in one fold. With True, rows are drawn, or whole groups if you pass
-    `groups` to `fit`. Sample weights count if the metric accepts them. The user guide
-    explains the estimate and how much memory the predictions take. A checkpoint
-    stores them, so you may only set True there if its first call did. Metrics other
-    than the common ones can take a minute; with `verbose`, you see how far they are.
+    as many rows as in one fold. With True, the bootstrap draws rows, or whole groups if
+    you pass `groups` to `fit`. Sample weights count if the metric accepts them. The
+    user guide explains the estimate and how much memory the predictions take. A
+    checkpoint stores them, so you may set True there only if its first call did.
+    Uncommon metrics can take a minute; `verbose` shows the progress.
 
     Examples
     --------
@@ -297,10 +292,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     """
 
     _notes: Outcome
-    #: The record of the run for `resume`; None if there is a checkpoint.
+    #: The record of the run for `resume`; None with a checkpoint.
     _memory: Journal | None = None
 
-    # The estimator is not validated before the search itself is.
+    # The search validates its own settings before the estimator does.
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Run the search, then fit the best candidate on all the data.
@@ -324,9 +319,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is
             invalid, or if `honest_score=True` has no predictions to use or the splits
-            are in the order of time. If all fits
-            fail: after three candidates if all raise the same, otherwise after the
-            initial design (with a numeric `error_score`, the search continues). As
+            are in time order. If all fits fail: after three candidates if all raise the
+            same error, otherwise after the initial design (with a numeric
+            `error_score`, the search continues). As
             `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read or
             written, belongs to another search, or is in use.
         TimeoutError
@@ -345,33 +340,34 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def report(
         self, *, details: bool = False, format: Literal["text", "json"] = "text"
     ) -> str:
-        """Return a short account of the fitted search.
+        """Return a short report of the fitted search.
 
-        It shows the best candidate and the uncertainty of its score, the parameters at
-        an end of their range, what failed and why, where the time went, why the search
-        ended, and what to do next. Notebooks show it below the estimator's diagram.
-        If a section cannot be written, it says so, and a warning names the cause.
+        It shows the best candidate and the uncertainty of its score, parameters at an
+        end of their range, failures and their causes, where the time went, why the
+        search ended, and what to do next. Notebooks show it below the estimator's
+        diagram. If a section cannot be written, it says so, and a warning names the
+        cause.
 
         Parameters
         ----------
         details : bool, default=False
-            Whether to add what the models say, and how well the candidates cover the
-            space.
+            Whether to add what the models predict, and how well the candidates cover
+            the space.
         format : {"text", "json"}, default="text"
             "json": the same facts as a JSON object, for programs. Its scores and
-            intervals have all digits, and null stands for what is not known.
+            intervals have all digits, and unknown facts are null.
 
         Returns
         -------
         text : str
-            Lines to print.
+            The report.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         ValueError
-            If columns of `cv_results_` that the report needs have been dropped.
+            If columns of `cv_results_` that the report needs are missing.
 
         Examples
         --------
@@ -466,26 +462,26 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def _told(self, how: How, attempt: Attempt) -> str:
         return how(Findings(self, self._notes), attempt)
 
-    # The estimator is not validated before the search itself is.
+    # The search validates its own settings before the estimator does.
     @fit_context(prefer_skip_nested_validation=False)
     def resume(self, X: Any, y: Any = None, *, n_iter: int, **params: Any) -> Self:
-        """Go on with a fitted search: evaluate more candidates and refit the best.
+        """Continue a fitted search: evaluate more candidates and refit the best.
 
-        The splits, the seed, the candidates and their scores are kept: nothing is
-        fitted again but the best candidate. It needs no `checkpoint`; where there is
-        one, it goes on, too. The fitted attributes then are those of the whole search:
-        `n_iter_` counts all candidates, while the setting `n_iter` stays what it is.
+        The splits, the seed, the candidates and their scores are kept: only new
+        candidates and the refit need fits. No `checkpoint` is needed; if there is one,
+        it is continued too. The fitted attributes then describe the whole search:
+        `n_iter_` counts all candidates, while the setting `n_iter` does not change.
 
         Parameters
         ----------
         X, y : array-like
-            The data of `fit`, which are not kept. Without a checkpoint, only their
-            size is checked.
+            The same data as in `fit`, because the search does not store them. Without a
+            checkpoint, only their shape is checked.
         n_iter : int
-            Candidates to evaluate in addition. Those that were under way when the
-            search was interrupted are finished first and are among them.
+            Number of further candidates. Candidates that were unfinished when the
+            search was interrupted are finished first, and count.
         **params : dict
-            What was passed to `fit` besides.
+            The further arguments of `fit`.
 
         Returns
         -------
@@ -496,25 +492,25 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         NotFittedError
             Before `fit`.
         ValueError
-            If the data have another size, or a setting has changed that the candidates
+            If the data have another shape, or a setting has changed that the candidates
             depend on. As `skrobustbo.checkpoint.CheckpointError` if the checkpoint
             cannot be used.
 
         Notes
         -----
         ``fit`` with ``n_iter=20`` and then ``resume(X, y, n_iter=10)`` evaluates the
-        candidates that ``fit`` with ``n_iter=30`` would have evaluated, if two things
-        are equal: the size of the initial design, which by default is at most a third
-        of `n_iter` (set `n_initial_points`), and what the policy makes of the planned
-        number of candidates. The plan stays that of `fit`: "robust" spends the last of
-        its 20 candidates on refining the best, which the longer search would do later.
-        With a checkpoint, the result is that of repeating `fit` with a larger `n_iter`.
+        same candidates as ``fit`` with ``n_iter=30``, if two things are equal: the size
+        of the initial design, which by default is at most a third of `n_iter` (set
+        `n_initial_points`), and how the policy uses the planned number of candidates.
+        The plan stays that of `fit`: "robust" spends the last of its 20 candidates on
+        refining the best, which the longer search would do later. With a checkpoint,
+        the result equals that of repeating `fit` with a larger `n_iter`.
 
-        Changes of `optimizer_` from outside, by `ask` or `tell`, are not taken over.
-        `max_time` counts anew, and so does the number of candidates that it allows,
+        Changes that you made to `optimizer_` with `ask` or `tell` are ignored.
+        `max_time` starts again, and so does the number of candidates that it allows,
         for which "robust" plans. The earlier candidates are asked once more, which
-        takes the time of the tuner, but fits nothing. If `resume` raises, the results
-        of before stay; with `honest_score=True`, a fitted search without a checkpoint
+        takes time in the tuner but needs no fits. If `resume` raises, the earlier
+        results stay; with `honest_score=True`, a fitted search without a checkpoint
         keeps the predictions.
 
         Examples
@@ -552,7 +548,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         return self
 
     def _total(self, more: int) -> int:
-        """Return `n_iter` of the whole search with `more` further candidates."""
+        """Return the total `n_iter` with `more` further candidates."""
         notes = self._notes
         if self.resource is not None:
             return math.ceil(notes.n_used) + more
@@ -583,10 +579,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def _run(
         self, X: Any, y: Any, params: Data, begin: Begin, n_iter: int | None = None
     ) -> None:
-        """Run the search, after all checks that need no fit, and set the attributes.
+        """Run the search after all checks without fits, and set the attributes.
 
-        `begin` is called with the identity of the search right before the first fit.
-        `n_iter` is given on resuming.
+        `begin` is called with the identity of the search just before the first fit.
+        `n_iter` is set when resuming.
         """
         resuming = n_iter is not None
         data = {"X": X, "y": y, **params}
@@ -596,7 +592,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             kept = collector(self, source.optimizer.space, y, journal)
             given = X, y, params, stops, journal, kept or OutOfFold()
             run = SearchRun(self, source, *given)
-            # On resuming, the earlier results stay until there are new ones.
+            # When resuming, earlier results stay until there are new ones.
             if not resuming:
                 for name in ("_notes", "_memory", "best_score_", *_HONEST):
                     self.__dict__.pop(name, None)
@@ -608,7 +604,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self._conclude(source, reason, kept, data)
 
     def _journal(self, resuming: bool) -> AbstractContextManager[Journal]:
-        """Return the journal as a context: the file, or what is kept in memory."""
+        """Return the journal as a context, from the file or from memory."""
         if self.checkpoint is not None:
             return open_journal(self.checkpoint, retry_failed=self.retry_failed)
         kept = self._memory if resuming else None
@@ -617,11 +613,11 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def _conclude(
         self, source: OptimizerSource, reason: str, kept: OutOfFold | None, data: Data
     ) -> None:
-        """Set the fitted attributes that a run does not."""
+        """Set the fitted attributes that a run does not set."""
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         amounts = source.optimizer._rungs.amounts
-        if amounts:  # as scikit-learn's halving searches have them
+        if amounts:  # as in scikit-learn's halving searches
             rungs = self.cv_results_["iter"]
             self.n_candidates_ = np.bincount(rungs, minlength=len(amounts)).tolist()
             self.n_resources_ = list(amounts)
@@ -629,9 +625,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason
         self._notes = source.notes()
-        for name in _HONEST:  # of before a `resume`, which may do without
+        for name in _HONEST:  # from before a `resume`, which may not set them
             self.__dict__.pop(name, None)
-        # The search is complete by now, whatever becomes of the rest.
+        # The search is complete now, whatever happens next.
         with softly() as attempt:
             if self._memory is not None:
                 note = partial(shape_of, data["X"])

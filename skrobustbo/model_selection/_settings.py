@@ -70,7 +70,7 @@ class Racing(BaseEstimator):
 
 
 class Resource(BaseEstimator):
-    """A resource that candidates are first evaluated with a part of.
+    """A resource, of which candidates first get only a part.
 
     Pass it to `RobustBayesSearchCV` as `resource`; `fit` validates it.
 

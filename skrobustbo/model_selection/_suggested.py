@@ -1,6 +1,7 @@
-"""Ranges to search for well-known estimators: the first search in one line.
+"""Suggested ranges for well-known estimators: a first search in one line.
 
-The ranges are those that large studies searched or found to matter. In the comments:
+The ranges come from large studies, which searched them or found them important. The
+comments refer to them as follows:
 
 - *tunability*: Probst, Boulesteix, Bischl (2019), Tunability: importance of
   hyperparameters of machine learning algorithms. JMLR 20.
@@ -32,18 +33,18 @@ Range = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Data:
-    """What the ends of ranges depend on.
+    """Properties of the data that ranges depend on.
 
     Attributes
     ----------
     n_rows : int
-        Training rows of a fold, of which there are five; 1,000 if not known.
+        Training rows of one of five folds; 1,000 if unknown.
     n_columns : int or None
-        Columns that the estimator sees, None if not known.
+        Number of columns that the estimator sees, None if unknown.
     variance : float
-        That of the values in X, 1 if not known.
+        Variance of the values in X, 1 if unknown.
     spread : float
-        The standard deviation of y, 1 if not known.
+        Standard deviation of y, 1 if unknown.
     """
 
     n_rows: int = 1000
@@ -53,12 +54,12 @@ class Data:
 
 
 def _whole(low: int, high: float, *, log: bool = False) -> Any:
-    """Return a range of integers, a constant where its ends meet."""
+    """Return a range of integers, or a constant if its ends are equal."""
     high = max(low, int(high))
     return Integer(low, high, log=log) if high > low else Categorical([low])
 
 
-# The table: in the order of importance ------------------------------------------------
+# The table, by importance -------------------------------------------------------------
 
 
 def _penalty(data: Data, given: Params) -> Iterator[Range]:
@@ -66,7 +67,8 @@ def _penalty(data: Data, given: Params) -> Iterator[Range]:
 
 
 def _sparse_penalty(data: Data, given: Params) -> Iterator[Range]:
-    # In units of the target: from one spread on, hardly anything is left.
+    # In units of the target: beyond one standard deviation, hardly any variation is
+    # left.
     yield "alpha", Real(1e-5 * data.spread, 2 * data.spread, log=True)
     if "l1_ratio" in given:
         yield "l1_ratio", Real(0.0, 1.0)  # rbv2 (glmnet)
@@ -101,7 +103,7 @@ def _neighbours(data: Data, given: Params) -> Iterator[Range]:
 
 
 def _tree(data: Data, given: Params) -> Iterator[Range]:
-    # Both are of tunability.
+    # Both are from tunability.
     yield "min_samples_leaf", _whole(1, min(60, data.n_rows / 4), log=True)
     yield "max_depth", _whole(1, 30, log=True)
     yield "max_features", Real(0.1, 1.0)
@@ -205,8 +207,8 @@ def _catboost(data: Data, given: Params) -> Iterator[Range]:
 
 
 Suggestion = Callable[[Data, Params], Iterator[Range]]
-#: Package -> the classes that have the same ranges. Those of LightGBM, XGBoost and
-#: CatBoost are known by name: these packages need not be installed.
+#: Maps a package to the classes with the same ranges. Those of LightGBM, XGBoost and
+#: CatBoost are identified by name: these packages need not be installed.
 _PREDICTORS: dict[str, dict[str, Suggestion]] = {
     "sklearn": {
         "Ridge RidgeClassifier KernelRidge": _penalty,
@@ -257,21 +259,21 @@ _KNOWN_PREDICTORS, _KNOWN_TRANSFORMERS = _flat(_PREDICTORS), _flat(_TRANSFORMERS
 def suggested_space(
     estimator: Any, X: Any = None, y: Any = None, *, n_params: int | None = None
 ) -> Params:
-    """Return ranges to search for an estimator, in the order of their importance.
+    """Return ranges to search for an estimator, the most important first.
 
     The result is an ordinary dict: print it, edit it, and pass it to
-    `RobustBayesSearchCV`. The components of pipelines, column transformers and other
-    estimators with parts are found by their names. The parameters of what predicts come
-    first, then those of the steps before it.
+    `RobustBayesSearchCV`. Components of pipelines, column transformers and other
+    composite estimators are found by name. The parameters of the predictor come first,
+    then those of the steps before it.
 
     Parameters
     ----------
     estimator : estimator
-        One of scikit-learn, LightGBM, XGBoost or CatBoost that is known, or one with
-        such parts.
+        A supported estimator of scikit-learn, LightGBM, XGBoost or CatBoost, or one
+        with such components.
     X : array-like of shape (n_samples, n_features), default=None
-        The data, on which the ends of some ranges depend. Without it, these ranges are
-        those for a thousand scaled rows.
+        The data, which determine the ends of some ranges. Without it, these ranges are
+        for a thousand scaled rows.
     y : array-like of shape (n_samples,), default=None
         The target. The penalties and tubes of some regressors are in its units.
     n_params : int, default=None
@@ -280,13 +282,13 @@ def suggested_space(
     Returns
     -------
     space : dict
-        From the names of parameters to `Real`, `Integer` and `Categorical` ranges, or
-        lists of choices.
+        Maps names of parameters to `Real`, `Integer` and `Categorical` ranges, or lists
+        of choices.
 
     Raises
     ------
     ValueError
-        If nothing that predicts in the estimator is known.
+        If the estimator contains no supported predictor.
 
     Examples
     --------
@@ -312,7 +314,7 @@ def suggested_space(
 
 
 def _parts(estimator: Any) -> Params:
-    """Return the estimators inside another one, by their names."""
+    """Return the estimators inside another one, by name."""
     try:
         listed = estimator.get_params(deep=True)
     except AttributeError:
@@ -333,7 +335,7 @@ def _ranges(
     X: Any,
     y: Any,
 ) -> list[list[Range]]:
-    """Return the ranges of each known part, with full names."""
+    """Return the ranges of each supported part, with full names."""
     found = []
     for name, part in parts.items():
         suggestion = entry_of_class(part, known)
@@ -346,7 +348,7 @@ def _ranges(
 
 
 def _facts(part: Any, X: Any, y: Any, *, is_alone: bool) -> Data:
-    """Return what is known of the data that a part sees.
+    """Return the known properties of the data that a part sees.
 
     Steps before it change the columns, and usually scale them.
     """
@@ -368,7 +370,7 @@ def _numbers(values: Any) -> Any:
 
 
 def _positive(compute: Callable[[], Any]) -> float:
-    """Return a number that is computed from data; 1 where they have no such number."""
+    """Return a number computed from data, or 1 if that fails."""
     try:
         found = float(compute())
     except (TypeError, ValueError):  # words, dates
@@ -377,13 +379,13 @@ def _positive(compute: Callable[[], Any]) -> float:
 
 
 def _in_turn(parts: list[list[Range]]) -> Iterator[Range]:
-    """Give the most important parameter of each part, then the second ones, ..."""
+    """Yield the most important parameter of each part, then the second ones, ..."""
     for ranges in zip_longest(*parts):
         yield from (each for each in ranges if each is not None)
 
 
 def _unknown(estimator: Any, parts: Mapping[str, Any]) -> ValueError:
-    """Return the error for an estimator of which nothing that predicts is known."""
+    """Return the error for an estimator without a supported predictor."""
     names = sorted({name for _, name in _KNOWN_PREDICTORS})
     inner = {
         name: part
