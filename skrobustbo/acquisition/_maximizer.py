@@ -261,7 +261,7 @@ class Maximizer:
     def _climbed(
         self, acq: Acquisition, X: Array, values: Array, tolerance: float
     ) -> tuple[Array, Array]:
-        """Climb in the continuous columns, snap, and return what is better."""
+        """Return points improved by climbs in the continuous columns, then snapped."""
         columns = self.domain.climbed
         if not len(columns):
             return X, values

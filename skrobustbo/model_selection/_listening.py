@@ -1,4 +1,4 @@
-"""What a listener is told about a search, and the table of candidates."""
+"""Notifications about a search, and the table of its candidates."""
 
 from __future__ import annotations
 

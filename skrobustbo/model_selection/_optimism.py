@@ -86,9 +86,9 @@ def score_of_winner(of_all: Array, bags: Array, n_units: float) -> Honest:
 def effective(n_units: int, without: Array) -> float:
     """Return the effective number of rows behind the spread of a score.
 
-    The spread is known as well as from this many normally distributed rows. If few rows
-    matter most, such as those of a rare class, it is far below the number of rows: the
-    error of a variance depends on the fourth moment.
+    This many normally distributed rows would determine the spread equally well. If few
+    rows matter most, such as those of a rare class, it is far below the number of rows:
+    the error of a variance depends on the fourth moment.
 
     Parameters
     ----------

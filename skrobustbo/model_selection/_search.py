@@ -295,7 +295,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     #: The record of the run for `resume`; None with a checkpoint.
     _memory: Journal | None = None
 
-    # The search validates its own settings before the estimator does.
+    # The estimator is not validated yet, so do not skip its validation.
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Run the search, then fit the best candidate on all the data.
@@ -462,7 +462,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     def _told(self, how: How, attempt: Attempt) -> str:
         return how(Findings(self, self._notes), attempt)
 
-    # The search validates its own settings before the estimator does.
+    # The estimator is not validated yet, so do not skip its validation.
     @fit_context(prefer_skip_nested_validation=False)
     def resume(self, X: Any, y: Any = None, *, n_iter: int, **params: Any) -> Self:
         """Continue a fitted search: evaluate more candidates and refit the best.

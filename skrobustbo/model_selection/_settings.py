@@ -70,7 +70,7 @@ class Racing(BaseEstimator):
 
 
 class Resource(BaseEstimator):
-    """A resource, of which candidates first get only a part.
+    """A resource that evaluations first use only a part of.
 
     Pass it to `RobustBayesSearchCV` as `resource`; `fit` validates it.
 

@@ -136,13 +136,13 @@ class BranchBalancer:
     failure as the worst of them. Beyond 3 queries, line 6 counts its n as n (n / 3)**2,
     so that it gets of the order of the cube root of the others' queries.
 
-    Line 14 is the test of the paper. Where the policy asks the maximum of the bound
-    itself, w = 4 sigma takes the place of 2 beta sigma. Values are on the scale of all
-    values. xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3 delta)), with delta = 0.1 and B_0
-    all branches. A branch that attains the maximum in line 14 stays, so the last one is
-    never removed. Failed queries count in lines 7 and 11, but not in the means and
-    sums; a branch with only failures is not tested. Pending queries count in line 7.
-    Initial points belong to no S.
+    Line 14 is the test of the paper. If the policy asks the maximum of the bound
+    itself, w = 4 sigma, which is 2 beta sigma in the paper. Values are on the scale of
+    all values. xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3 delta)), with delta = 0.1 and
+    B_0 all branches. A branch that attains the maximum in line 14 stays, so the last
+    one is never removed. Failed queries count in lines 7 and 11, but not in the means
+    and sums; a branch with only failures is not tested. Pending queries count in line
+    7. Initial points belong to no S.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def check_resource(resource: Any, amounts: Sequence[float]) -> None:
 
 
 def check_return_resource(flag: Any, amounts: Sequence[float]) -> None:
-    """Raise a ValueError unless `return_resource` says if there are amounts."""
+    """Raise a ValueError unless `return_resource` fits the optimizer."""
     flag = checked_flag("return_resource", flag, "Optimizer.ask")
     if flag != bool(amounts):
         raise ValueError(

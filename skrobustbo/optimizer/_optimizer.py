@@ -78,7 +78,7 @@ class Optimizer:
     Parameters
     ----------
     space : Space, dict or list of dict
-        The search space; dicts as in `Space`. The dicts of a list are branches of one
+        The search space; dicts as in `Space`. A list of dicts defines branches of one
         search. Each branch has its own models, and promising branches get more
         evaluations.
     policy : str or Policy, default="robust"
@@ -757,7 +757,7 @@ class Optimizer:
         policy: Policy | None = None,
         constraints: Callable[[Params], bool] | None = None,
     ) -> Self:
-        """Return the optimizer whose state `to_dict` returned as `d`.
+        """Return an optimizer restored from the state that `to_dict` returned.
 
         Parameters
         ----------

@@ -94,7 +94,7 @@ def check_given(d: Mapping[str, Any], **parts: Any) -> None:
 
 
 def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
-    """Raise a ValueError unless constraints are passed just where there were some."""
+    """Raise a ValueError if constraints are missing or unexpected."""
     if bool(d["constrained"]) == (constraints is not None):
         return
     raise ValueError(

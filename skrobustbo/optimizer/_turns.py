@@ -125,7 +125,7 @@ class Turns:
     def next_trial(self, n_asked: int) -> Trial:
         """Return the next new point; SpaceExhausted if none is left.
 
-        After the design, the branch whose turn it is proposes it.
+        After the design, the branches take turns.
         """
         if (given := self._of_design(n_asked)) is not None:
             return given
@@ -171,7 +171,7 @@ class Turns:
     def _balanced(
         self, among: Sequence[int], bounds: dict[int, OptimisticBound]
     ) -> int:
-        """Return the branch whose turn it is by their promises."""
+        """Return the branch to ask next, by the promises of all branches."""
         bounds |= {i: self._branches[i].optimistic_bound() for i in among}
         pending = [t.branch for t in self._trials.pending if t.metadata is not None]
         return self.balancer.choose(

@@ -200,10 +200,10 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
     """Hyperparameter balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 2).
 
     Candidate models of any form share the data: length scales, periods, additive
-    decompositions, prior means. The candidate whose suspected regret after one more
-    query is smallest asks next. Candidates with worse results than their models claim
-    are eliminated. R is the suspected regret bound, a the proposing function, and xi_t
-    = 2 noise**2 ln(A pi**2 t**2 / (3 delta)) for the A candidates introduced.
+    decompositions, prior means. The candidate with the smallest suspected regret after
+    one more query asks next. Candidates with worse results than their models claim are
+    eliminated. R is the suspected regret bound, a the proposing function, and xi_t = 2
+    noise**2 ln(A pi**2 t**2 / (3 delta)) for the A candidates introduced.
 
     Pseudo-code (U: surviving candidates; S: queries of each)::
 
@@ -327,8 +327,8 @@ def rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
 class LBGPUCB(Balancing, name="lb-gp-ucb"):
     """Length-scale balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 1).
 
-    Several length scales share the data. The one whose suspected regret after one more
-    query is smallest asks next, so short ones are tried now and then. Length scales
+    Several length scales share the data. The one with the smallest suspected regret
+    after one more query asks next, so short ones are tried now and then. Length scales
     with worse results than their models claim are eliminated. Candidates are q(i) =
     theta0 / ratio**i. R is the suspected regret bound, and xi_t = 2 noise**2 ln(A pi**2
     t**2 / (3 delta)), where A is the number of candidates introduced.

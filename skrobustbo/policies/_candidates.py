@@ -141,7 +141,7 @@ class RegretBalancer:
     """Share evaluations among models, or among branches of a space.
 
     This is the rule of Ziomek, Adachi and Osborne (2024) for any kind of candidate. The
-    candidate whose suspected regret after one more query is smallest asks next.
+    candidate with the smallest suspected regret after one more query asks next.
     Candidates that do worse than they promised are eliminated. Line numbers are those
     of `HBGPUCB`.
 

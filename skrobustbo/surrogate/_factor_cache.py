@@ -37,7 +37,7 @@ _NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 def chosen_at(n: int) -> int:
-    """Return the number of told points at the latest choice (0: none), out of `n`."""
+    """Return the number of told points at the latest choice of rows; 0 without one."""
     return 0 if n <= MOST_ROWS else n - 1 - (n - 1 - MOST_ROWS) % REFRESH
 
 
