@@ -1,4 +1,4 @@
-"""What all tests share: figures without a screen, data sets without the internet."""
+"""Settings of all tests: figures without a screen, data sets without internet."""
 
 import functools
 import importlib.util
@@ -11,17 +11,17 @@ import threading
 import pytest
 
 os.environ["MPLBACKEND"] = "Agg"
-# Shells start jobs in the background with Ctrl-C ignored, and children inherit that:
-# tests of it would wait for ever.
+# Shells start background jobs with Ctrl-C ignored, and children inherit that: tests of
+# Ctrl-C would wait forever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# To look for examples is to import; these import other packages, and have none.
+# Doctest collection imports modules; these import other packages and have no examples.
 collect_ignore_glob = []
-# The examples of displays draw, and matplotlib is optional.
+# The examples of displays plot, and matplotlib is optional.
 if importlib.util.find_spec("matplotlib") is None:
     collect_ignore_glob.append("skrobustbo/displays/*")
 
-# The examples of integrations use the package that they are about, as do programs.
+# The examples of integrations need the packages they integrate, as do programs.
 for package, *programs in (
     ("mlflow",),
     ("optuna", "share_study"),
@@ -32,7 +32,7 @@ for package, *programs in (
         collect_ignore_glob += [f"tests/integrations/{name}.py" for name in programs]
 
 
-#: Files and folders of tests that the default run has no time for.
+#: Files and folders of tests that are too slow for the default run.
 SLOW = [
     "tests/attack",
     "tests/bad_input/test_junk.py",
@@ -50,8 +50,8 @@ SLOW = [
     "tests/test_get_started.py",
 ]
 
-#: Tests that start processes or take longer: those of these folders and files, and
-#: those so marked one by one. Tests without any other tier are "unit" tests.
+#: Folders and files of tests that start processes or take longer; single tests are
+#: marked. Tests without another tier are "unit" tests.
 PROCESS = [
     "benchmarks/tests/benchmarks",
     "tests/checkpoint/test_beside.py",
@@ -94,9 +94,9 @@ PROCESS = [
 ]
 
 
-#: Tests of these folders, and of files that skip some without another package than
-#: these, are run once more with such packages: these come with the extra `test`, or CI
-#: has a step for them.
+#: Tests in these folders, and files that skip tests without other packages than these,
+#: run once more with such packages: these come with the extra `test`, or CI has a step
+#: for them.
 PACKAGES = ["skrobustbo/integrations", "tests/integrations"]
 OTHERS = {"docutils", "matplotlib", "pandas", "playwright", "plotly"}
 
@@ -111,7 +111,7 @@ def needs_packages(path, root):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Give each test without a tier that of its file, and say if it needs packages."""
+    """Give each test the tier of its file by default, and mark its packages."""
     tiers = {"long": [], "slow": SLOW, "process": PROCESS, "unit": []}
     for item in items:
         if not any(map(item.get_closest_marker, tiers)):
@@ -123,7 +123,7 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(next(inside, "unit"))
         if needs_packages(item.path, config.rootpath):
             item.add_marker("packages")
-        if item.path.name == "mlflow.py":  # what MLflow warns of is not ours
+        if item.path.name == "mlflow.py":  # MLflow's warnings are not ours
             item.add_marker(pytest.mark.filterwarnings("ignore"))
 
 
@@ -136,7 +136,7 @@ def _figures_closed():
 
 @pytest.fixture(scope="module")
 def one_blas():
-    """One BLAS thread for a module: small matrices are faster, to the same bits."""
+    """Use one BLAS thread: faster for small matrices, with the same bits."""
     from skrobustbo._threads import limited_threads
 
     with limited_threads():
@@ -144,12 +144,12 @@ def one_blas():
 
 
 class _Clock:
-    """Stands still but for the fits, which move it on.
+    """A clock that only fits move forward.
 
     Attributes
     ----------
     begun, ended : list
-        The fits, and of those begun also when.
+        The fits; of those begun, also the times.
     """
 
     def __init__(self):
@@ -172,7 +172,7 @@ class _Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Let searches go by a clock of the test, however long anything really takes."""
+    """Let searches use a clock controlled by the test."""
     made = _Clock()
     monkeypatch.setattr("skrobustbo.evaluation._stops.time", made)
     monkeypatch.setattr("skrobustbo.evaluation._folds.time", made)

@@ -1,18 +1,17 @@
-"""Break lines of algorithms one at a time, and see a test object.
+"""Mutate lines of algorithms one at a time, and check that a test fails.
 
     python tests/mutate.py FILE... [--jobs N] -- PYTEST_ARGUMENT...
     python tests/mutate.py FILE... --every [--sample N] -- PYTEST_ARGUMENT...
 
-Every statement with a ``# line k`` tag in the files is mutated, or with ``--every`` all
-statements of their functions, as those of the loop of a search, which have no tags:
-comparisons and arithmetic swapped, signs flipped, integers moved by one, max and min
-(argmax and argmin, all and any, floor and ceil) exchanged, terms of a sum dropped. For
-each mutant the tests run on a copy of the package. A mutant is killed if a test
-*asserts* against it. One that only raises, or never ends, is not: no test has missed
-what it should do.
+The program mutates every statement with a ``# line k`` tag in the files, or with
+``--every`` all statements of their functions. It swaps comparisons and arithmetic,
+flips signs, moves integers by one, exchanges max and min (argmax and argmin, all and
+any, floor and ceil), and drops terms of sums. For each mutant, the tests run on a copy
+of the package. A mutant is killed if a test *asserts* against it. A mutant that only
+raises, or never ends, is not killed: no test has checked what it should do.
 
-Mutants that no test can tell from the original are listed below, with the reason.
-Written for the project's own files: pytest does not collect it.
+Mutants that no test can distinguish from the original are listed below, with the
+reason. The program is written for the project's own files; pytest does not collect it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# Small matrices and many threads do not mix; to be said before NumPy is loaded.
+# Many threads slow down small matrices; this must be set before NumPy is loaded.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import pytest
@@ -51,7 +50,7 @@ import sklearn.model_selection  # noqa: F401
 ROOT = Path(__file__).parents[1]
 TAG = re.compile(r"# .*\bline \d+")
 
-#: Equivalent mutants: file name, then "original -> mutant", then why none can tell.
+#: Equivalent mutants: file name, "original -> mutant", and why no test can tell.
 ALLOWED: dict[str, dict[str, str]] = {
     "_elimination.py": {
         "float(values[q['query']]) - q['mean'] -> "
@@ -106,7 +105,7 @@ class Mutant:
 
     @property
     def reason(self) -> str | None:
-        """Why the mutant may live, None if it may not."""
+        """Why the mutant may survive, None if it may not."""
         return ALLOWED.get(self.path.name, {}).get(self.change)
 
 
@@ -121,7 +120,7 @@ def tagged_lines(source: str) -> set[int]:
 
 
 def tagged_roots(tree: ast.Module, lines: set[int]) -> list[ast.AST]:
-    """Return the smallest statement at each tag; of compound ones, the head only."""
+    """Return the smallest statement at each tag; for compound ones, only the head."""
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
     roots: dict[int, ast.AST] = {}
     for line in sorted(lines):
@@ -156,7 +155,7 @@ def nodes(root: ast.AST, parent: ast.AST | None = None) -> list[tuple[ast.AST, b
 
 
 def replacements(node: ast.AST, whole: bool) -> list[ast.AST]:
-    """Return what `node` may be replaced by; the sign of a `whole` formula flips."""
+    """Return the replacements of `node`; the sign of a `whole` formula flips."""
     new: list[ast.AST] = [ast.UnaryOp(ast.USub(), node)] if whole else []
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         new += [changed(node, ops=[op()]) for op in COMPARED[type(node.ops[0])]]
@@ -189,7 +188,7 @@ def changed(node: ast.AST, **fields: object) -> ast.AST:
 
 
 def lines_of_functions(tree: ast.Module) -> set[int]:
-    """Return the lines on which statements of functions begin, docstrings left out."""
+    """Return the first lines of the statements of functions, without docstrings."""
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     return {
         node.lineno
@@ -215,7 +214,7 @@ def mutants_of(path: Path, every: bool = False) -> list[Mutant]:
 
 
 def written(path: Path, source: str, node: ast.AST, new: ast.AST) -> Mutant:
-    """Return the mutant with `node` replaced by `new`, all other text as it is."""
+    """Return the mutant with `node` replaced by `new`, and all other text unchanged."""
     text = ast.unparse(new)
     if not isinstance(node, ast.stmt):
         text = f"({text})"
@@ -232,14 +231,14 @@ def written(path: Path, source: str, node: ast.AST, new: ast.AST) -> Mutant:
 
 
 class Watch:
-    """A plugin of pytest: stops at an assertion, and stops what does not end."""
+    """A pytest plugin that stops at an assertion, and stops endless tests."""
 
     def __init__(self, seconds: int) -> None:
         self.seconds, self.asserted = seconds, False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):  # type: ignore[no-untyped-def]
-        """Run one test for so many seconds at most."""
+        """Run one test with a time limit."""
         signal.signal(signal.SIGALRM, too_long)
         signal.alarm(self.seconds)
         try:
@@ -248,7 +247,7 @@ class Watch:
             signal.alarm(0)
 
     def pytest_runtest_makereport(self, item, call):  # type: ignore[no-untyped-def]
-        """Look for an assertion that fails."""
+        """Look for a failed assertion."""
         failure = call.excinfo and call.excinfo.value
         if isinstance(failure, AssertionError | pytest.fail.Exception):
             self.asserted = True
@@ -261,7 +260,7 @@ def too_long(*_: object) -> None:
 
 
 def copy_of_project(folder: Path, package: str) -> None:
-    """Copy what the tests need into a folder, the package to be broken."""
+    """Copy what the tests need into a folder, with the package to mutate."""
     ignore = shutil.ignore_patterns("__pycache__")
     for entry in ROOT.iterdir():
         if entry.name in (package, "tests"):
@@ -271,7 +270,7 @@ def copy_of_project(folder: Path, package: str) -> None:
 
 
 def verdict(task: tuple[Path, str, list[str], argparse.Namespace]) -> str:
-    """Test one text of a file, in a process of its own.
+    """Test one text of a file in its own process.
 
     Returns "passed", "asserted" or "raised".
     """

@@ -1,4 +1,4 @@
-"""What the documentation says is what the package does."""
+"""The package does what the documentation says."""
 
 import importlib.util
 import re
@@ -50,7 +50,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
         pytest.importorskip("matplotlib")
     if "skrobustbo.integrations.optuna" in page.read_text():
         pytest.importorskip("optuna")
-    names = {"__name__": "__docs__"}  # a page is read from its top
+    names = {"__name__": "__docs__"}  # a page is run from its top
     blocks = BLOCK.findall(page.read_text())
     assert len(blocks) == page.read_text().count("```python")  # none is left out
     for block in blocks:
@@ -90,7 +90,7 @@ def anchors(page):
 
 
 def written(target):
-    """Return the file that a page is made from: those of the gallery from examples."""
+    """Return the source file of a page; gallery pages come from examples."""
     if target.parent.name != "gallery":
         return target.resolve()
     name = "GALLERY_HEADER.rst" if target.stem == "index" else f"{target.stem}.py"
@@ -143,7 +143,7 @@ def test_every_page_is_in_the_table_of_contents():
 
 
 def test_import_is_light():
-    """Plots and the benchmark command load only when used."""
+    """Plots and the benchmark command are loaded only when used."""
     code = (
         "import sys, skrobustbo; "
         "print([m for m in ('matplotlib', 'skrobustbo_benchmarks') "

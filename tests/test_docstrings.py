@@ -1,4 +1,4 @@
-"""Every public name says what it is, what it takes and what it gives."""
+"""Every public name documents what it is, its parameters and its return value."""
 
 import importlib
 import inspect
@@ -25,13 +25,13 @@ from skrobustbo.integrations import ray as integrations_ray
 
 FOR_USERS = [skrobustbo, displays, policies, previous]
 PUBLIC = [*FOR_USERS, acquisition, kernels, surrogate]
-#: Not packages of public names: the package's own workings, and a command.
+#: Packages without public names: internals, and a command.
 INSIDE = {"checkpoint", "evaluation", "watching"}
-#: Has no names of its own, but modules named after the packages that they serve.
+#: Without its own names, but with modules named after the packages that they support.
 WITH_MODULES = {"integrations"}
 #: The same names as at the top level.
 AGAIN = {"functional", "model_selection", "optimizer", "space"}
-#: What others derive from, or what only policies are handed.
+#: Base classes, and classes that only policies receive.
 NO_EXAMPLE = {"Policy", "Setup", "SpaceExhausted"}
 
 NAMES = [
@@ -85,7 +85,7 @@ def test_every_module_is_public_or_known_to_be_inside():
     found = {name for name in found if not name.startswith("_")}
     public = {module.__name__.removeprefix("skrobustbo.") for module in PUBLIC[1:]}
     assert found == public | INSIDE | AGAIN | WITH_MODULES
-    for name in AGAIN - {"optimizer", "space"}:  # space has names for other parts, too
+    for name in AGAIN - {"optimizer", "space"}:  # space also has names for other parts
         module = importlib.import_module(f"skrobustbo.{name}")
         assert set(module.__all__) <= set(skrobustbo.__all__)
 

@@ -1,6 +1,6 @@
-"""The examples are pages of the gallery: public names only, in order, and linked to.
+"""The examples are pages of the gallery: public names only, in order, and linked.
 
-That they run without warnings is seen to when the documentation is built.
+Building the documentation checks that they run without warnings.
 """
 
 import ast

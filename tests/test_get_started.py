@@ -1,4 +1,4 @@
-"""What the page for newcomers shows is what its code gives."""
+"""The page for newcomers shows the real output of its code."""
 
 import re
 import warnings
@@ -40,11 +40,11 @@ def test_both_sides_of_every_diff_run(names):
     for diff in DIFFS:
         for sign in "-+":
             found = dict(names)
-            # The page leaves the seed out; what a test finds must not hang on luck.
+            # The page omits the seed; a test must not depend on luck.
             exec(side(diff, sign).replace("=12", "=12, random_state=0"), found)
             scores.append(found["search"].best_score_)
     assert len(DIFFS) == 2
-    assert scores[0] == scores[1] == scores[2]  # the grid, whoever searches it
+    assert scores[0] == scores[1] == scores[2]  # the grid, whichever search runs
     assert scores[3] >= scores[0] - 0.003
 
 

@@ -15,7 +15,7 @@ import skrobustbo
 
 ROOT = Path(skrobustbo.__file__).parent
 
-#: What each part may import of the others.
+#: What each part may import from the others.
 MAY_IMPORT = {
     "_arguments": {"_names"},
     "_arrays": set(),
@@ -101,9 +101,9 @@ MAY_IMPORT = {
         "space",
     },
 }
-#: These use public names of the others only.
+#: These use only public names of the others.
 BESIDE = {"displays"}
-#: Of the parts without an underscore, all; and how names are looked up and spelt.
+#: All parts without an underscore, and the modules for looking up and spelling names.
 OPEN = {"__init__", "_names", *BESIDE} | {n for n in MAY_IMPORT if n[0] != "_"}
 
 FILES = sorted(ROOT.rglob("*.py"))
@@ -121,7 +121,7 @@ def part_of(module):
 
 
 def imports(nodes):
-    """Yield what is imported: a module and a name of it, or None."""
+    """Yield the imports: a module, and a name in it or None."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
@@ -135,10 +135,10 @@ def parsed(path):
 
 
 def home_of(module, name):
-    """Return the part in which an imported name was defined, as far as that tells."""
+    """Return the part in which an imported name is defined, if known."""
     thing, home = importlib.import_module(module), module
     if name is not None:
-        # A module that nothing has imported yet is no attribute.
+        # A module that has not been imported yet is not an attribute.
         thing = getattr(thing, name, None)
         home = f"{module}.{name}" if thing is None else module
     if inspect.ismodule(thing):
@@ -170,7 +170,7 @@ def refusal(own, module, name):
 
 
 def all_imports():
-    """Yield each file with a module that it imports, and a name of it, or None."""
+    """Yield each file with an imported module, and a name in it or None."""
     for path in FILES:
         for module, name in imports(ast.walk(parsed(path))):
             yield path, module, name
@@ -186,7 +186,7 @@ def test_imports_point_one_way():
 
 
 def test_packages_use_each_others_names_as_they_are_offered():
-    """What a package offers the others, it imports in its ``__init__``."""
+    """A package imports in its ``__init__`` what it offers to others."""
     found = [
         f"{path.relative_to(ROOT)} imports {module}"
         for path, module, name in all_imports()
@@ -231,14 +231,14 @@ def test_every_part_is_in_the_picture():
 
 
 def needed(path, modules):
-    """Return the modules that a file imports somewhere, if only for types."""
+    """Return the modules that a file imports anywhere, even for types only."""
     found = imports(ast.walk(parsed(path)))
     names = {(f"{module}.{name}", module) for module, name in found}
     return {full if full in modules else module for full, module in names} & modules
 
 
 def circle(graph):
-    """Return a circle in a graph of imports, spelt out, or None."""
+    """Return a circle in a graph of imports as text, or None."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -278,8 +278,8 @@ def test_a_class_has_a_name_of_its_own():
     assert [name for name, n in names.items() if n > 1] == []
 
 
-#: The lines of code that each part may have. If a change needs more, look first for
-#: what can go; a larger number here is a decision of its own.
+#: Maximum lines of code of each part. If a change needs more, look first for code to
+#: remove; a larger number here is a separate decision.
 BUDGET = {
     "__init__": 40,
     "__main__": 10,
@@ -310,7 +310,7 @@ BUDGET = {
 
 
 def lines_of_code(text):
-    """Count the lines of a file that are not blank, a comment or a docstring."""
+    """Count the lines of a file without blanks, comments and docstrings."""
     left_out = {
         *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE),
         *(tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),

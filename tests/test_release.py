@@ -1,4 +1,4 @@
-"""What has to be true of the files for a release, and that the checks notice if not."""
+"""Requirements on the files of a release, and tests that the checks detect errors."""
 
 import importlib.util
 import os
@@ -12,7 +12,7 @@ import pytest
 import skrobustbo
 
 ROOT = Path(__file__).parents[1]
-#: What the checks read.
+#: Files that the checks read.
 FILES = [
     "CHANGELOG.md",
     "CITATION.cff",
@@ -41,7 +41,7 @@ check = loaded()
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of what the checks read."""
+    """A copy of the files that the checks read."""
     for name in FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -105,7 +105,7 @@ def test_a_tag_needs_its_version_a_changelog_and_an_owner(checkout):
     assert urls["Repository"] == "https://github.com/somebody/skrobustbo"
 
 
-#: One hook of the backend in a process, as tools that build packages call it.
+#: One hook of the backend per process, as build tools call it.
 BUILD = """
 import sys
 from hatchling import build

@@ -1,6 +1,6 @@
-"""The order of the documentation's pages, and what a page begins with.
+"""The order of the documentation's pages, and how a page starts.
 
-What only a browser sees is looked at by `docs/check_site.py`.
+`docs/check_site.py` checks what only a browser shows.
 """
 
 import ast
@@ -91,7 +91,7 @@ def test_what_is_folded_has_no_headings(name):
 
 
 def test_figures_of_the_first_page_are_those_of_the_studies():
-    """Its table links to the studies; the numbers stand there, too."""
+    """Its table links to the studies, which contain the numbers."""
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\|(.*)\| \[\w+\]\((\w+\.md)", text, flags=re.MULTILINE)
     assert len(rows) == 4

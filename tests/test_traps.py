@@ -1,4 +1,4 @@
-"""The default leaves traps that a likelihood-fitted length scale stays in."""
+"""The default escapes traps that catch a likelihood-fitted length scale."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Climbs of known functions: where they end, and what they cost."""
+"""Climbs of known functions: their end points and their cost."""
 
 import tracemalloc
 
@@ -11,7 +11,7 @@ from skrobustbo.acquisition._ascent import ascend
 
 
 class Counted:
-    """A function with its gradient that notes the points it is asked for."""
+    """A function with its gradient that records the points it is called with."""
 
     def __init__(self, value, gradient):
         self.value, self.gradient, self.asked = value, gradient, []
@@ -90,7 +90,7 @@ def test_one_climb_is_the_same_alone_and_among_lower_ones():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_gives_up_what_cannot_become_the_best(seed):
-    """Calls for low starts stop early; the best end does not change."""
+    """Calls for low starts stop early; the best end point does not change."""
     f, X = waves(seed, 5), starts(seed, 6, 5)
     alone = [ascend(waves(seed, 5), x[None], np.full(5, 0.2), 1e-12) for x in X]
     best = max(f.value(x)[0] for x in alone)
@@ -159,7 +159,7 @@ def test_a_flat_function_costs_two_calls():
 
 
 def test_calls_are_bounded():
-    """Rosenbrock's valley, bent and narrow, from far away."""
+    """Rosenbrock's valley, curved and narrow, from far away."""
 
     def gradient(Z):
         x, y = 4 * Z.T - 2
@@ -181,7 +181,7 @@ def test_columns_of_no_reach_are_left_out_where_there_are_many(seed, monkeypatch
 
     def hill(X):
         difference = X[:, [5, 100, 399]] - top
-        gradient = np.ones_like(X)  # what must not be climbed
+        gradient = np.ones_like(X)  # must not be climbed
         gradient[:, [5, 100, 399]] = -2 * difference
         return -(difference**2).sum(axis=1), gradient
 

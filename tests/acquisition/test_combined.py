@@ -1,4 +1,4 @@
-"""Functions of several others: the same whatever is formed at once."""
+"""Combinations of functions: blocks do not change the result."""
 
 import tracemalloc
 
@@ -49,7 +49,7 @@ def test_worst_cases_of_many_points_take_little_memory(monkeypatch):
     monkeypatch.setattr("skrobustbo.acquisition._functions._MOST", 2**18)
     tracemalloc.start()
     worst(X)
-    assert tracemalloc.get_traced_memory()[1] < 20e6  # 61 MB are formed in all
+    assert tracemalloc.get_traced_memory()[1] < 20e6  # 61 MB are created in total
     tracemalloc.stop()
 
 

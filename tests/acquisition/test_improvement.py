@@ -42,7 +42,7 @@ def Z():
 
 
 class Certain:
-    """A belief without doubt: means as given, no deviation."""
+    """A belief without uncertainty: given means, zero deviation."""
 
     length_scales = np.ones(1)
 
@@ -69,7 +69,7 @@ def test_improvement_grows_without_overflow_and_its_slope_is_the_cdf():
     # h = phi + a Phi, in units of h. The terms cancel far below.
     near = a > -30
     np.testing.assert_allclose((pdf + a * cdf)[near], 1.0, rtol=1e-9)
-    for i in range(0, len(a), 40):  # alone, by the short way where that will do
+    for i in range(0, len(a), 40):  # one by one, by the short way if possible
         found = np.ravel(log_improvement(a[i : i + 1]))
         np.testing.assert_allclose(found, [log_h[i], cdf[i], pdf[i]], rtol=1e-9)
 

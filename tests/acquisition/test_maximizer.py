@@ -1,4 +1,4 @@
-"""The maximiser against brute force, and what it promises where there is none."""
+"""The maximiser against brute force, and its guarantees otherwise."""
 
 import math
 
@@ -14,7 +14,7 @@ from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
-#: The same examples at every run, however busy the machine.
+#: The same examples in every run, however busy the machine is.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -103,7 +103,7 @@ def feasible(space, x):
     )
 
 
-# Spaces that are scored whole --------------------------------------------------------
+# Spaces that are evaluated completely ------------------------------------------------
 
 
 @given(
@@ -117,7 +117,7 @@ def test_small_spaces_are_searched_exactly(name, seed, share, inner):
     space, rng = SMALL[name], np.random.default_rng(seed)
     points = space.enumerate()
     n_taken = min(int(share * len(points)), len(points) - 1)
-    # The best ones, where it hurts.
+    # The best ones, where it matters.
     acq = bound(space, seed)
     values = acq(points)
     best_first = np.argsort(-values, kind="stable")
@@ -197,7 +197,7 @@ def test_result_is_feasible_and_no_worse_than_the_sample(
 ):
     acq = bound(space, seed, n, beta)
     around = acq.posterior.X[:n_around] if n_around else None
-    # The best sampled points are taken: those that the search would go for.
+    # The best sampled points are taken: the ones that the search would choose.
     sample = maximizer(space, seed, incumbents=around).sample
     values = acq(sample)
     taken = sample[np.argsort(-values)[:n_taken]]
@@ -233,7 +233,7 @@ def test_all_calls_see_one_sample(name):
     x, value = argmax(acq)
     argmax(other, inner=True)
     argmax.random()
-    # The value at a maximum is a function of the acquisition, whatever came between.
+    # The value at a maximum depends only on the acquisition, whatever happened before.
     again, same = argmax(acq)
     np.testing.assert_array_equal(again, x)
     assert same == value
@@ -342,7 +342,7 @@ def test_finds_a_maximum_in_a_corner():
 
 
 def test_finds_the_maximum_of_a_mixed_function():
-    # Where each choice and each integer has a peak of its own.
+    # Each choice and each integer has its own peak.
     space = Space({"x": Real(0, 1), "n": Integer(1, 30), "kind": list("pqr")})
     target, height = np.array([0.15, 0.5, 0.85]), np.array([0.7, 1.0, 0.85])
 
@@ -371,14 +371,14 @@ def test_starts_are_the_best_sampled_point_and_others(n_starts, monkeypatch):
     starts, best = acq.climbed[0], argmax.sample[np.argmax(acq(argmax.sample))]
     assert len(np.unique(starts, axis=0)) == n_starts
     np.testing.assert_array_equal(starts[0], best)
-    # Roulette on high values: the others are no random draws.
+    # Roulette prefers high values: the other starts are not uniform.
     assert acq(starts).min() > np.median(acq(argmax.sample))
 
 
 def test_climbs_from_the_incumbents():
     peak = np.full(6, 0.43)
 
-    def parts(Z):  # flat but for a ball of radius 0.1
+    def parts(Z):  # flat except for a ball of radius 0.1
         away = Z - peak
         height = np.maximum(0, 1 - 100 * (away**2).sum(axis=1))
         return height**2, -400 * away * height[:, None]
@@ -392,7 +392,7 @@ def test_climbs_from_the_incumbents():
 @pytest.mark.parametrize("seed", range(5))
 def test_finds_the_maximum_of_a_posterior_over_large_integers(seed, monkeypatch):
     monkeypatch.setattr("skrobustbo.acquisition._maximizer._STARTS", 8)
-    space = LARGE["integers"]  # too large to be scored whole, small enough here
+    space = LARGE["integers"]  # too large for that, but small enough here
     acq = bound(space, seed, n=20)
     values = acq(space.enumerate())
     _, value = maximizer(space, seed)(acq, inner=True)
@@ -424,13 +424,13 @@ def nominal_bound(space, seed, n=30):
     """Return the UCB of a model of noise at random points, and the points."""
     rng = np.random.default_rng(seed)
     X = space.from_uniform(rng.random((n, space.n_uniform)))
-    X[n // 2 :, space.nominal] = X[: n - n // 2, space.nominal]  # choices come again
+    X[n // 2 :, space.nominal] = X[: n - n // 2, space.nominal]  # choices repeat
     kernel = Matern(np.exp(rng.uniform(-1, 1, space.n_columns)), nu=2.5)
     models = Models(FactorCache(0.05, space.nominal), View(X, rng.standard_normal(n)))
     return UCB(models[Candidate(kernel)], rng.choice([0.0, 0.5, 2.0])), X
 
 
-# Of two parameters the sweeps may end at a point that neither alone improves.
+# With two parameters, sweeps may end at a point that neither alone improves.
 @pytest.mark.parametrize("name", [name for name in MANY if name != "two"])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("inner", [True, False])
@@ -468,7 +468,7 @@ def test_of_many_choices_feasible_ones_are_swept(seed):
     space = space.within(lambda p: p["c"] % 29 == 3)
     X = space.from_uniform(np.random.default_rng(seed).random((2000, 2)))
     X = X[space.allows(X)]
-    # What is new is better than what has been seen.
+    # New choices are better than those seen.
     acq = Function(lambda Z: -10.0 * np.isin(Z[:, 0], X[:5, 0]) - Z[:, 1])
     x, _ = maximizer(space, seed, X[:5], seen=X[:5], pool=X)(acq)
     assert space.allows(x[None])[0]

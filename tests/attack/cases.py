@@ -1,6 +1,6 @@
-"""What the attack draws from a seed: spaces, constraints and objectives.
+"""Random cases for the attack: spaces, constraints and objectives.
 
-A case is written ``policy:seed``, and all of it follows from that text.
+A case is written ``policy:seed``, which determines everything.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ Params = dict[str, Any]
 Rng = np.random.Generator
 
 NAMES = sorted(policies.available())
-#: Choices of every kind that JSON can hold.
+#: Choices of every kind that JSON can store.
 CHOICES = [None, True, False, 0, 1, 0.5, -3, "a", "b", "", "é", (1, 2), (True, "x")]
 
 
 def policy_cases(n: int, seed: int) -> list[str]:
-    """Return `n` cases, the policies in turn."""
+    """Return `n` cases, cycling through the policies."""
     return [f"{NAMES[i % len(NAMES)]}:{seed + i}" for i in range(n)]
 
 
 def drawn(case: str) -> tuple[str, Rng]:
-    """Return the policy of a case, and what all else is drawn from."""
+    """Return the policy of a case, and the generator for everything else."""
     policy, seed = case.split(":")
     return policy, np.random.default_rng([int(seed), zlib.crc32(policy.encode())])
 
 
 def pick(rng: Rng, options: Any) -> Any:
-    """Return one of several, whatever they are."""
+    """Return one of several options of any type."""
     return options[int(rng.integers(len(options)))]
 
 
@@ -130,7 +130,7 @@ def plain(rng: Rng, most: int = 30) -> Space:
 
 
 def branched(rng: Rng, most: int = 4) -> Space:
-    """Return two or three branches, told apart by a name or by what they share."""
+    """Return two or three branches, distinguished by a name or by shared parameters."""
     parts = []
     for i in range(int(rng.integers(2, 4))):
         kinds = DISCRETE if rng.random() < 0.3 else ANY
@@ -150,7 +150,7 @@ def pool(rng: Rng, most: int = 60) -> Space:
 
 
 def finite(rng: Rng) -> Space:
-    """Return a space small enough to be used up."""
+    """Return a space that is small enough to be used up."""
     if rng.random() < 0.3:
         return pool(rng, 15)
     if rng.random() < 0.3:
@@ -169,7 +169,7 @@ def space_of(rng: Rng, most: int = 30) -> Space:
 
 @dataclass(frozen=True)
 class Rule:
-    """A constraint, with a name to be read in reports."""
+    """A constraint with a readable name for reports."""
 
     name: str
     holds: Callable[[Params], bool]
@@ -183,7 +183,7 @@ def text(params: Params) -> str:
 
 
 def _share(n: int, params: Params) -> bool:
-    """Allow one in `n` points, those near each other or not."""
+    """Allow one in `n` points, close together or not."""
     return zlib.crc32(text(params).encode()) % n == 0
 
 
@@ -203,7 +203,7 @@ def _among(few: set[str], params: Params) -> bool:
     return text(params) in few
 
 
-#: Constraints that leave so little that most points have to be looked for.
+#: Constraints so narrow that most feasible points must be searched for.
 RARE = ("equality", "few")
 
 
@@ -256,5 +256,5 @@ OBJECTIVES: dict[str, Callable[[Params, Rng], float]] = {
 
 
 def plain_text(value: Any) -> str:
-    """Return JSON in which keys are in order and non-finite numbers have names."""
+    """Return JSON with sorted keys and names for non-finite numbers."""
     return json.dumps(value, sort_keys=True)

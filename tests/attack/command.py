@@ -1,6 +1,6 @@
-"""Runs cases by the thousand, and reports those that fail.
+"""Run thousands of cases, and report those that fail.
 
-A failing case prints the one line that runs it again.
+A failing case prints the command that runs it again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-# Small matrices and many threads do not mix; to be said before NumPy is loaded.
+# Many threads slow down small matrices; this must be set before NumPy is loaded.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 ROOT = Path(__file__).parents[2]
-# What tests share: pytest finds it by its settings, the programs find it here.
+# Code shared by tests: pytest finds it by its settings, the programs find it here.
 sys.path.append(str(ROOT / "tests" / "helpers"))
-#: Seconds after which a case counts as endless, and bytes that a process may take.
+#: Seconds until a case counts as endless, and memory limit of a process in bytes.
 LIMIT, MEMORY = 300, 6 * 2**30
 
 #: Seconds, and what took them.
@@ -38,12 +38,12 @@ Check = Callable[[str], list[Step]]
 
 
 class Endless(BaseException):
-    """A case that does not end; not to be caught by what is attacked."""
+    """A case that does not end; the attacked code must not catch it."""
 
 
 @dataclass
 class Outcome:
-    """What came of one case."""
+    """The outcome of one case."""
 
     case: str
     failure: str | None = None
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def outcome(check: Check, case: str) -> Outcome:
-    """Return what comes of one case; a warning is a failure."""
+    """Return the outcome of a case; a warning counts as a failure."""
     found = Outcome(case)
     try:
         with _limited(), strict():
@@ -64,7 +64,7 @@ def outcome(check: Check, case: str) -> Outcome:
 
 
 def _line(error: BaseException) -> str:
-    """Return what went wrong, where in the package and where here, in one line."""
+    """Return in one line what went wrong, where in the package and where here."""
     said = " ".join(str(error).split())[:300]
     frames = traceback.extract_tb(error.__traceback__)
     ours = [f for f in frames if "skrobustbo/" in f.filename][-1:]
@@ -75,7 +75,7 @@ def _line(error: BaseException) -> str:
 
 @contextmanager
 def strict() -> Iterator[None]:
-    """Turn warnings into errors, but for one that tells users of their models."""
+    """Turn warnings into errors, except one that tells users about their models."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings(
@@ -114,14 +114,14 @@ def _outcomes(check: Check, cases: list[str], jobs: int) -> Iterator[Outcome]:
 def main(
     program: str, doc: str, check: Check, cases: Callable[[int, int], list[str]]
 ) -> int:
-    """Run what the command line asks for; 1 if a case failed.
+    """Run the command line; return 1 if a case failed.
 
     Parameters
     ----------
     program, doc : str
         The file and its docstring.
     check : callable
-        Takes a case, raises what is wrong, returns what took how long.
+        Takes a case, raises an error for problems, returns times by name.
     cases : callable
         Takes a number and a first seed, returns that many cases.
     """

@@ -1,11 +1,11 @@
-"""A damaged or forged checkpoint is refused, or it changes nothing.
+"""A damaged or forged checkpoint is refused, or has no effect.
 
     python tests/attack/damage_checkpoint.py [--n N] [--seed S] [--jobs J] [--case ...]
 
-Bits flipped, ends cut off, pages lost or exchanged, in the file or in its journal, rows
-taken from another checkpoint of the same form, journals left behind by a file that is
-gone: the search ends as if unbroken, or a CheckpointError says why not. Only scores
-that come with digests of their own are believed, as the page on security says.
+Damage: flipped bits, truncated files, lost or exchanged pages in the file or its
+journal, rows from another checkpoint of the same form, journals of a deleted file. The
+search ends as if uninterrupted, or a CheckpointError says why not. Only forged scores
+with correct digests are believed, as the page on security says.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ N_ITER, PAGE = 6, 4096
 
 
 class Fake(BaseEstimator):
-    """Scores a known function; another one where another file is to be written."""
+    """Scores a known function; another one when another file is to be written."""
 
-    #: What is added to scores: code, of which a checkpoint knows nothing.
+    #: An offset on scores: code, which a checkpoint does not know.
     other = 0.0
     #: What to do at a fit.
     at_fit: Callable[[], None] | None = None
@@ -68,7 +68,7 @@ class Fake(BaseEstimator):
 
 
 def table(path: Path | None, data: Any = X) -> dict[str, str]:
-    """Run the search; return its table but for times."""
+    """Run the search; return its table without times."""
     search = RobustBayesSearchCV(
         Fake(),
         SPACE,
@@ -83,7 +83,7 @@ def table(path: Path | None, data: Any = X) -> dict[str, str]:
 
 
 def copied(folder: Path, to: Path) -> None:
-    """Copy a checkpoint with what is beside it; the lock means nothing."""
+    """Copy a checkpoint and the files beside it; the lock is irrelevant."""
     to.mkdir(exist_ok=True)
     for file in folder.glob("search.ckpt*"):
         if file.suffix != ".lock":
@@ -92,7 +92,7 @@ def copied(folder: Path, to: Path) -> None:
 
 @functools.cache
 def written(other: float, n_fits: int | None) -> Path:
-    """Return a folder with the checkpoint of a search, ended or killed at a fit."""
+    """Return a folder with the checkpoint of a search, finished or killed at a fit."""
     path = _folder() / f"{other} {n_fits}"
     path.mkdir()
     work, fits = path / "work", iter(range(1, 1000))
@@ -122,7 +122,7 @@ def unbroken(other: bool = False) -> dict[str, str]:
     return table(None, X[::-1] if other else X)
 
 
-# Damage: each takes the path of a checkpoint and does something to it ----------------
+# Damage: each function takes the path of a checkpoint and damages it ------------------
 
 
 def some_file(rng: Rng, path: Path) -> Path:
@@ -187,7 +187,7 @@ def foreign_journal(rng: Rng, path: Path) -> None:
 
 
 def forged(rng: Rng, path: Path) -> None:
-    """Change a row and give it a digest that fits."""
+    """Change a row and give it a matching digest."""
     name = pick(rng, TABLES)
     with closing(sqlite3.connect(path)) as db:
         numbers = [n for (n,) in db.execute(f"SELECT number FROM {name}")]
@@ -199,7 +199,7 @@ def forged(rng: Rng, path: Path) -> None:
 
 
 def gone(rng: Rng, path: Path) -> None:
-    """Lose the file and leave what was beside it."""
+    """Delete the file but not the files beside it."""
     path.unlink()
 
 
@@ -228,7 +228,7 @@ def check(case: str) -> list[command.Step]:
         n_fits = n_fits or 9
     other = kind == "gone" and bool(rng.random() < 0.7)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
-        for of in (UserWarning, FitFailedWarning):  # of what is forged
+        for of in (UserWarning, FitFailedWarning):  # of forged content
             warnings.simplefilter("ignore", of)
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="sklearn")
         copied(written(0.0, n_fits), Path(folder))
@@ -246,7 +246,7 @@ def check(case: str) -> list[command.Step]:
 
 
 def cases(n: int, seed: int) -> list[str]:
-    """Return `n` cases, the kinds of damage in turn."""
+    """Return `n` cases, cycling through the kinds of damage."""
     return [f"{[*DAMAGE][i % len(DAMAGE)]}:{seed + i}" for i in range(n)]
 
 

@@ -1,4 +1,4 @@
-"""Folds that return or raise anything end in a table or in words.
+"""Folds that return or raise anything end in a table or a readable error.
 
     python tests/attack/fault_folds.py [--n N] [--seed S] [--jobs J] [--case ...]
 
@@ -49,7 +49,7 @@ ERROR_SCORES = [np.nan, np.nan, "raise", 0.0, -1.7e308, 1.7e308, -np.inf, 3]
 
 
 class Faulty(BaseEstimator):
-    """Scores well or badly, or as one of its faults, as its parameters and rows say."""
+    """Scores well or badly, or has a fault, depending on its parameters and rows."""
 
     def __init__(self, a: float = 0.0, b: Any = 0, faults: Any = (), odds: Any = 0.5):
         self.a = a
@@ -105,16 +105,16 @@ def settings_of(rng: Rng) -> dict[str, Any]:
 
 
 def in_words(error: BaseException, settings: dict[str, Any]) -> bool:
-    """Tell whether a search may end so: with a sentence, or as the fold itself did."""
+    """Return whether a search may end with an error: readable, or the fold's."""
     raised = [e for e in FAULTS.values() if isinstance(e, BaseException)]
     if any(type(e) is type(error) and e.args == error.args for e in raised):
-        # Nobody stands between a refit and the user.
+        # A refit raises its error directly to the user.
         return settings["error_score"] == "raise" or bool(settings["refit"])
     return type(error) in (ValueError, TypeError) and len(str(error).split()) > 3
 
 
 def check_table(search: RobustBayesSearchCV) -> None:
-    """See that what a table says of its folds is true of them, as numbers go."""
+    """Check that the table agrees with the results of its folds."""
     results = search.cv_results_
     metric = "first" if search.multimetric_ else "score"
     folds = [results[f"split{k}_test_{metric}"] for k in range(search.n_splits_)]
@@ -135,7 +135,7 @@ def check_table(search: RobustBayesSearchCV) -> None:
 
 
 def run(settings: dict[str, Any], path: Path | None = None) -> dict[str, str]:
-    """Return the table but for times, or what was said."""
+    """Return the table without times, or the message."""
     search = RobustBayesSearchCV(**settings, checkpoint=path)
     try:
         search.fit(X, y)
@@ -155,13 +155,14 @@ def assert_same(found: dict[str, str], expected: dict[str, str], what: str) -> N
 
 
 def check(case: str) -> list[command.Step]:
-    """Run one search, another with two jobs, and one from a checkpoint, twice."""
+    """Run one search, another with two jobs, and one with a checkpoint, twice."""
     rng, start = np.random.default_rng(int(case)), time.perf_counter()
     settings = settings_of(rng)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         for kind in (UserWarning, FitFailedWarning):
             warnings.simplefilter("ignore", kind)
-        # Deviations of folds that are 1e308 apart are scikit-learn's, with its warning.
+        # For folds that are 1e308 apart, scikit-learn computes the deviation, with a
+        # warning.
         for module in ("sklearn", "numpy"):
             warnings.filterwarnings("ignore", category=RuntimeWarning, module=module)
         found = run(settings)

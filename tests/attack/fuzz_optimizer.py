@@ -1,10 +1,11 @@
-"""Optimizers of any policy on any space, used in any order, hold to the rules.
+"""Optimizers with any policy, space and order of calls obey the rules.
 
     python tests/attack/fuzz_optimizer.py [--n N] [--seed S] [--jobs J] [--case ...]
 
-Spaces of up to 30 dimensions, branches, pools, constraints, values of all kinds; points
+Spaces of up to 30 dimensions, branches, pools, constraints, values of all kinds. Points
 are asked in batches, told in any order or never, and told without being asked. At most
-steps the optimizer is written to JSON and read back, and both must go on alike.
+steps, the optimizer is written to JSON and read back, and both must continue
+identically.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from rules import Checked
 
 from skrobustbo import Optimizer, Space
 
-#: How a step is chosen: most of them ask or tell.
+#: How steps are chosen: most are asks or tells.
 STEPS = ["ask"] * 4 + ["batch"] + ["tell"] * 5 + ["stranger", "again", "look"]
 
-#: Columns beyond which the robust policies have no constraint: to look for the worst
-#: feasible perturbation takes them many seconds a step.
+#: Beyond this many columns, robust policies get no constraint: finding the worst
+#: feasible perturbation would take many seconds per step.
 LARGE = 8
 
 
 def optimizer_of(
     rng: Rng, policy: str, space: Space
 ) -> tuple[Optimizer | None, Rule | None]:
-    """Return an optimizer and its constraint; None where no point is feasible."""
+    """Return an optimizer and its constraint; None if no point is feasible."""
     rule, known = constraint_of(rng, space)
     if "stableopt" in policy and space.n_columns > LARGE:
         rule = None
@@ -62,13 +63,13 @@ def optimizer_of(
 
 
 class Script:
-    """Steps drawn one after the other."""
+    """A random sequence of steps."""
 
     def __init__(self, checked: Checked, rng: Rng, objective: str) -> None:
         self.checked, self.rng = checked, rng
         self.value = OBJECTIVES[objective]
         rare = checked.rule is not None and checked.rule.name in (*RARE, "tight")
-        # To read one back, its feasible points have to be found again.
+        # Reading one back requires finding its feasible points again.
         self.share = 0.15 if rare else 0.8
 
     def _tell(self, params: Params) -> None:

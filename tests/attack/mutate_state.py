@@ -1,10 +1,10 @@
-"""A state changed anywhere is refused when it is read, or does no harm.
+"""A state with any change is refused when it is read, or works.
 
     python tests/attack/mutate_state.py [--n N] [--seed S] [--jobs J] [--case ...]
 
-States of all policies in the middle of a run, with points pending and failed, are
-changed at one random place. What is read back all the same has to ask and be told five
-times by the rules of every optimizer.
+States of all policies in the middle of a run, with pending and failed points, are
+changed at one random place. A state that is still read must ask and tell five times by
+the rules of every optimizer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rules import Checked, five_steps
 
 from skrobustbo import Optimizer
 
-#: Settings that say how long a step takes: a large one is slow, not wrong.
+#: Settings that determine how long a step takes: a large one is slow, not wrong.
 COSTLY = {"n_candidates", "n_samples", "burn_in", "thin", "n_restarts", "n_starts"}
 NUMBERS = [0, 1, -1, 3, 0.5, -0.5, 1e-300, 1e300, -1e300, 10**30, 2**53, math.pi]
 TAGGED = [{"$float": name} for name in ("nan", "inf", "-inf", "three")]
@@ -72,7 +72,7 @@ def other_list(rng: Rng, value: list[Any]) -> Any:
     i = int(rng.integers(len(value)))
     changed = [
         value[:i],  # the end is missing
-        [*value, value[i]],  # one is there twice
+        [*value, value[i]],  # one appears twice
         value + value,
         [value],
         value[::-1],
@@ -91,7 +91,7 @@ def other_dict(rng: Rng, value: dict[str, Any]) -> Any:
 
 
 def mutated(rng: Rng, value: Any) -> Any:
-    """Return another value for one of a state."""
+    """Return a mutation of a value of a state."""
     change: Callable[[Rng, Any], Any] = other_kind
     if rng.random() < 0.8:
         if isinstance(value, dict) and value:
@@ -104,7 +104,7 @@ def mutated(rng: Rng, value: Any) -> Any:
 
 
 def places(value: Any, path: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Return the path to a value, and those to all that is inside."""
+    """Return the path to a value and to everything inside."""
     items: Any = ()
     if isinstance(value, dict):
         items = value.items()
@@ -118,7 +118,7 @@ def places(value: Any, path: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 
 
 def mutate(rng: Rng, state: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return a changed copy of JSON, and a text that says what was changed."""
+    """Return a changed copy of JSON, and a text that describes the change."""
     state = copy.deepcopy(state)
     part = pick(rng, sorted(state))  # a trial is no likelier than a setting
     path = pick(rng, places(state[part], (part,)))
@@ -181,7 +181,7 @@ def check(case: str) -> list[command.Step]:
 
 
 def use(state: dict[str, Any], rule: Rule | None) -> None:
-    """Read a state, which may be refused in words; if it is not, use it."""
+    """Read a state, which may be refused with a message; otherwise use it."""
     json.dumps(state)
     try:
         optimizer = Optimizer.from_dict(state, constraints=rule)

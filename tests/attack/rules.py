@@ -1,4 +1,4 @@
-"""What every optimizer promises, checked at each step of the attack."""
+"""The promises of every optimizer, checked at each step of the attack."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cases import Params, Rule, plain_text
 import inside
 from skrobustbo import Optimizer, Space, SpaceExhausted
 
-#: Finite spaces up to this size are listed to see that no point was left.
+#: Finite spaces up to this size are listed to check that no point is left.
 LISTED = 5000
 
 
 def state(optimizer: Optimizer) -> str:
-    """Return the whole state as text, but for the times of day."""
+    """Return the whole state as text, without times of day."""
     written = optimizer.to_dict()
     for trial in written["trials"]:
         del trial["time"]
@@ -32,13 +32,13 @@ def read_back(optimizer: Optimizer) -> Optimizer:
 
 
 def key(space: Space, params: Params) -> tuple[int, bytes]:
-    """Return what tells a point from others."""
+    """Return a key that identifies a point."""
     branch, row = space.place(params)
     return branch, row.tobytes()
 
 
 def answer(optimizer: Optimizer, n: int | None) -> list[Params] | str:
-    """Return the points asked, or what is said where none is left."""
+    """Return the points asked, or the message if none is left."""
     try:
         points = optimizer.ask(n)
     except SpaceExhausted as error:
@@ -47,7 +47,7 @@ def answer(optimizer: Optimizer, n: int | None) -> list[Params] | str:
 
 
 class Checked:
-    """An optimizer of which every answer is held against the rules.
+    """An optimizer whose every answer is checked against the rules.
 
     Parameters
     ----------
@@ -62,15 +62,15 @@ class Checked:
         records = optimizer.history_
         self.seen = {key(space, r["params"]) for r in records}
         self.pending = [r["params"] for r in records if r["pending"]]
-        #: Points to ask first are asked as they were given, to the last digit.
+        #: Initial points are asked exactly as given.
         self.given = inside.first_points(optimizer)
-        #: Seconds of each ask, with the number of values known.
+        #: Seconds of each ask, with the number of known values.
         self.times: list[tuple[float, int]] = []
 
     # Steps ---------------------------------------------------------------------------
 
     def ask(self, n: int | None = None, exact: bool = True) -> bool:
-        """Ask, and check the points; tell whether there were any."""
+        """Ask and check the points; return whether there were any."""
         twin = read_back(self.optimizer) if exact else None
         n_before, start = len(self.optimizer.history_), time.perf_counter()
         found = answer(self.optimizer, n)
@@ -101,7 +101,7 @@ class Checked:
         assert len(self.optimizer.history_) >= len(self.seen)
 
     def look(self, seed: int) -> None:
-        """Look at all that there is to be seen."""
+        """Check everything that users can see."""
         optimizer = self.optimizer
         records = optimizer.history_
         values = [r["value"] for r in records if r["value"] is not None]
@@ -140,7 +140,7 @@ class Checked:
         self.pending.append(params)
 
     def _check_exhausted(self) -> None:
-        """See that no point was left; a rare constraint may hide some."""
+        """Check that no point is left; a rare constraint may hide some."""
         space = self.optimizer.space
         if space.size > LISTED:
             assert self.rule is not None, "exhausted, and there are points left"
@@ -154,7 +154,7 @@ class Checked:
 
 
 def five_steps(checked: Checked, value: Any, seed: int) -> None:
-    """Ask, tell and look five times, or until nothing is left."""
+    """Ask, tell and check five times, or until no point is left."""
     for i in range(5):
         if not checked.ask():
             return

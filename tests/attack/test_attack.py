@@ -1,6 +1,6 @@
-"""Some cases of each attack, and those that failed once; the programs do thousands.
+"""Some cases of each attack, and those that failed once; the programs run thousands.
 
-A failing case is run again by the program that its name says, with ``--case``.
+Run a failing case again with the program of the same name and ``--case``.
 """
 
 import command
@@ -43,7 +43,7 @@ ATTACKS = {
 
 
 def attacked(name, cases):
-    """Run cases; say of those that fail how they are run again."""
+    """Run cases; say how to run the failing ones again."""
     check, *_ = ATTACKS[name]
     found = [command.outcome(check, case) for case in cases]
     return [f"{one.case}: {one.failure}" for one in found if one.failure]

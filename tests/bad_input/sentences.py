@@ -1,4 +1,4 @@
-"""What an error must look like, and estimators and data that count."""
+"""Requirements on error messages, and estimators and data for such tests."""
 
 import math
 import re
@@ -30,13 +30,13 @@ class Counting(Fake):
 
 
 def short(value):
-    """Return how a test is named after a value: its text, without memory addresses."""
+    """Return a test name for a value: its text without memory addresses."""
     text = re.sub(r" at 0x[0-9a-f]+|\s+", " ", repr(value)).strip()
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def refusal(call, kinds=(ValueError, TypeError)):
-    """Return the message of the one error that a call must end with."""
+    """Return the message of the error that a call must raise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that fail
         with pytest.raises(kinds) as caught:
@@ -46,7 +46,7 @@ def refusal(call, kinds=(ValueError, TypeError)):
 
 
 def assert_readable(error):
-    """See that an error is one sentence, with what came and no trace of the inside."""
+    """Check that an error is one sentence that names the value and no internals."""
     assert not isinstance(error, LookupError | AttributeError | ArithmeticError)
     assert not isinstance(error, np.linalg.LinAlgError)
     message = str(error)
@@ -59,7 +59,7 @@ def assert_readable(error):
 
 
 def assert_well_written(message):
-    """See that a sentence of our own starts and ends as one."""
+    """Check that a message of our own starts and ends like a sentence."""
     assert message[0].isupper(), message
     assert message[-1] in ".?", message
     for flaw in ("  ", " .", " ;", " ,", ".;", "\n"):
@@ -67,12 +67,12 @@ def assert_well_written(message):
 
 
 def raised_here(error):
-    """Tell whether an error was raised by a line of ours that says raise."""
+    """Return whether a `raise` statement of ours raised an error."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return "skrobustbo" in frame.filename
 
 
-#: Values that are right for hardly anything.
+#: Values that are valid almost nowhere.
 JUNK = [
     None,
     math.nan,

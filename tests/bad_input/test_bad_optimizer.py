@@ -1,4 +1,4 @@
-"""What users get wrong without a search: one sentence each, and nothing changed."""
+"""Mistakes of users without a search: one sentence each, and no side effects."""
 
 import json
 import math
@@ -333,7 +333,7 @@ def test_states_of_which_a_part_is_not_what_was_written(part):
             read = Optimizer.from_dict({**written, part: value})
         except ValueError as error:
             assert_well_written(str(error).split(" (")[0] + ".")
-        else:  # a seed, a count, a horizon may be another one
+        else:  # a seed, count or horizon may differ
             counts = {"horizon", "planned", "n_asked", "n_initial", "told"}
             assert part in {*counts, "seed", "first"}
             read.ask()
@@ -388,7 +388,7 @@ BROKEN_STATES = [
 
 @pytest.mark.parametrize(("policy", "field", "value"), BROKEN_STATES)
 def test_states_of_policies_that_cannot_be(policy, field, value):
-    """What would break a later step is refused where it is read."""
+    """Values that would break a later step are refused when they are read."""
     made = Optimizer(SPACE, policy, n_initial_points=3, horizon=20, random_state=0)
     for i in range(6):
         made.tell(made.ask(), float(i))

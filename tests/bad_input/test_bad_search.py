@@ -1,4 +1,4 @@
-"""What users get wrong in a search: one sentence each, before the first fit."""
+"""Mistakes of users in a search: one sentence each, before the first fit."""
 
 import math
 import os
@@ -33,7 +33,7 @@ def search(**settings):
 
 
 def refused(data=(X, y), passed=None, fits=0, **settings):
-    """Return what a search says of settings or data, after at most so many fits."""
+    """Return the error of a search for settings or data, after at most `fits` fits."""
     FITS.clear()
     message = refusal(lambda: search(**settings).fit(*data, **(passed or {})))
     assert len(FITS) <= fits, message
@@ -41,7 +41,7 @@ def refused(data=(X, y), passed=None, fits=0, **settings):
 
 
 class Wrong:
-    """Has no more than a fit."""
+    """Has only a fit method."""
 
     def fit(self, X, y=None):
         return self
@@ -105,7 +105,7 @@ ONLY = {
     "honest_score": ["x", "rows", None, 3],
     "on_trial": ["x", 3, []],
 }
-#: Settings that are wrong only in the company of these.
+#: Settings that are wrong only in combination with these.
 WITH = {"refit": {"scoring": ["f1", "recall"]}}
 
 
@@ -128,7 +128,7 @@ def test_every_setting_is_in_the_table():
     assert set(ONLY) == set(search().get_params(deep=False))
 
 
-#: Settings that are objects, and what is wrong inside them.
+#: Settings that are objects, and errors inside them.
 OBJECTS = {
     Racing: {
         "delta": [0.0, 1.0, -0.1, "x", None, math.nan],
@@ -281,7 +281,7 @@ def test_constraints(constraints, says):
     assert "'constraints'" in message
 
 
-# Scorers: what they return is known after the first fit at the soonest ---------------
+# Scorers: their return values are known only after the first fit --------------------
 
 
 def score(value):
@@ -335,7 +335,7 @@ def test_scorers_are_refused_at_the_first_candidate(scoring, says):
     ],
 )
 def test_scorers_without_any_score(scoring):
-    """They cost the candidates their scores, as with `GridSearchCV`."""
+    """They only cost the candidates their scores, as with `GridSearchCV`."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="(?s)Scoring failed")
         with pytest.warns(UserWarning, match="test scores are non-finite"):
@@ -372,7 +372,7 @@ def test_scorers_of_several_metrics_that_fail_now_and_then(error_score):
 @pytest.mark.parametrize(
     ("choose", "kind"),
     [
-        (lambda results: 99, IndexError),  # as GridSearchCV has it
+        (lambda results: 99, IndexError),  # as in GridSearchCV
         (lambda results: -1, IndexError),
         (lambda results: "x", TypeError),
         (lambda results: 1 / 0, ZeroDivisionError),

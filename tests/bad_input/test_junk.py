@@ -1,4 +1,4 @@
-"""Whatever is thrown at an argument works, or is refused in words, and nothing else."""
+"""Any value of an argument works, or is refused with a readable message."""
 
 import json
 import warnings
@@ -44,7 +44,7 @@ words = st.sampled_from(["a", "b", "u", "x", "", "score", "roc_auc"]) | st.text(
 )
 leaves = st.none() | st.booleans() | numbers | words | st.binary(max_size=3)
 leaves |= st.sampled_from([value for value in JUNK if not hasattr(value, "__next__")])
-#: Anything, nested up to a few levels; small, so that what works ends soon.
+#: Any value, nested up to a few levels, and small so that valid ones finish soon.
 junk = st.recursive(
     leaves,
     lambda inner: (
@@ -58,7 +58,7 @@ junk = st.recursive(
 
 
 def works_or_says(call, *names):
-    """Call; an error must be of a kind for users and name what is at fault."""
+    """Call; an error must have a type for users and name the invalid argument."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -219,7 +219,7 @@ def test_settings_of_policies(setting, value):
     policy, name = setting
     small = not isinstance(value, int | np.integer) or abs(int(value)) < 50
     if callable(value) or (not small and name in SLOW):
-        return  # what it would do cannot be known, or would take its time
+        return  # its effect is unknown, or would take long
 
     def run():
         made = policies.make_policy(policy, **{name: value})
@@ -232,7 +232,7 @@ def test_settings_of_policies(setting, value):
 
 # Searches -----------------------------------------------------------------------------
 
-#: Words of messages that do not name the argument, most of them scikit-learn's.
+#: Words in messages that do not name the argument, mostly from scikit-learn.
 ALSO = {
     "param_space": ("arameter",),
     "cv": ("split", "CV iterator", "samples"),
@@ -251,11 +251,11 @@ SEARCH = sorted(RobustBayesSearchCV(Counting(), {}).get_params(deep=False))
 @given(value=junk)
 def test_arguments_of_a_search(name, value, tmp_path_factory):
     if name in ("n_jobs", "verbose") and isinstance(value, int | np.integer):
-        return  # workers, or lines of output, as many as wanted
+        return  # any number of workers or lines of output
     if name == "checkpoint" and isinstance(value, str) and value:
         return  # a file beside the tests; paths have a table of their own
     if name == "refit" and callable(value):
-        return  # what it raises is passed on
+        return  # its exceptions are passed on
     space = {"a": Real(-1, 1)}
     good = {"param_space": space, "n_iter": 3, "cv": 2, "random_state": 0}
     search = RobustBayesSearchCV(**{"estimator": Counting(), **good, name: value})
@@ -263,7 +263,7 @@ def test_arguments_of_a_search(name, value, tmp_path_factory):
     FITS.clear()
     says = (f"'{name}'", *ALSO.get(name, ()))
     if name == "n_iter" and isinstance(value, int | np.integer) and value > 20:
-        return  # as many fits as wanted
+        return  # any number of fits
     if name == "max_time" and isinstance(value, float) and 0 < value < 10:
         return  # which may be too short
     fitted = works_or_says(lambda: search.fit(X, y), *says)
@@ -300,7 +300,7 @@ def test_data(X, y):
             try:
                 search.fit(*data)
             except (ValueError, TypeError, KeyError):
-                continue  # scikit-learn's, as KeyError of a dict, or the estimator's
+                continue  # from scikit-learn, a KeyError of a dict, or the estimator
             assert search.n_iter_ == 3
 
 

@@ -1,6 +1,6 @@
-"""Kill searches at random moments, resume them, and compare with the unbroken run.
+"""Kill searches at random moments, resume them, and compare with an uninterrupted run.
 
-`python tests/checkpoint/kill_series.py --n 25` runs the series and says how it went.
+`python tests/checkpoint/kill_series.py --n 25` runs the series and reports the result.
 """
 
 import argparse
@@ -34,7 +34,7 @@ PROGRAM = Path(killed_search.__file__)
 
 
 def unbroken(setup):
-    """Return the table of the search that is left alone, without a checkpoint."""
+    """Return the table of an uninterrupted search without a checkpoint."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search = make_search(setup).fit(X, y)
@@ -51,7 +51,7 @@ def start(setup, folder, run):
 
 
 def kill_later(process, folder, n_fits, seconds):
-    """Kill a search after some more fits and a moment; tell whether it still ran."""
+    """Kill a search after some more fits and a moment; return whether it still ran."""
     goal = sum(map(len, fits(folder).values())) + n_fits
     deadline = time.monotonic() + 300
     while sum(map(len, fits(folder).values())) < goal and process.poll() is None:
@@ -69,7 +69,7 @@ def committed(setup, folder):
     path = folder / "search.ckpt"
     if not path.exists():
         return set()
-    # A copy is read, as reading the database itself would tidy it up.
+    # A copy is read, because reading the database itself would modify it.
     with tempfile.TemporaryDirectory() as copy:
         for suffix in ("", "-wal"):
             source = path.with_name(path.name + suffix)
@@ -95,7 +95,7 @@ _ROWS = [X[train] for train, _ in make_search("one-job").cv.split(X, y)]
 
 
 def fits(folder):
-    """Return each fold fitted with the runs that fitted it, in order."""
+    """Return each fitted fold with the runs that fitted it, in order."""
     found = collections.defaultdict(list)
     log = folder / "fits"
     for line in log.read_text().splitlines() if log.exists() else []:
@@ -105,7 +105,7 @@ def fits(folder):
 
 
 def check_series(setup, folder, seed, kills=2, expected=None):
-    """Kill a search some times, let it end, check; return what happened."""
+    """Kill a search several times, let it end, check it; return what happened."""
     rng = random.Random(seed)
     n_kills = 0
     for run in map(str, range(kills)):
@@ -122,12 +122,12 @@ def check_series(setup, folder, seed, kills=2, expected=None):
     assert_same(found, unbroken(setup) if expected is None else expected)
     runs, done = fits(folder), committed(setup, folder)
     assert done <= runs.keys()
-    # Of a race that is over by then, nobody asks again for a fold that a kill lost.
+    # If its race is over by then, a fold lost in a kill is not needed again.
     if "racing" not in SETUPS[setup]:
         assert len(runs) == len(done) == N_ITER * N_SPLITS
     repeated = sum(len(each) - 1 for each in runs.values())
-    # What is under way when a process dies: one with one job; with two, four, and on a
-    # busy machine as many that are done and not written yet.
+    # Folds running when a process dies: one with one job; with two jobs, four, and on a
+    # busy machine all those finished but not written yet.
     assert repeated <= n_kills * (8 if "n_jobs" in SETUPS[setup] else 1)
     return {"kills": n_kills, "kept": len(before), "repeated": repeated}
 
@@ -140,7 +140,7 @@ def _check_not_repeated(folder, before, run):
 def assert_same(found, expected):
     assert found.keys() == expected.keys()
     for key, value in expected.items():
-        # As texts, in which nan equals nan, and floats do to the last bit only.
+        # As texts, in which nan equals nan, and floats must be equal to the last bit.
         assert json.dumps(found[key]) == json.dumps(value), key
 
 

@@ -1,8 +1,8 @@
-"""One run of a search with a checkpoint, in a process that may be killed.
+"""Run a search with a checkpoint, in a process that may be killed.
 
 `python killed_search.py SETUP FOLDER RUN` runs the search of a setup with the
-checkpoint in a folder. Each fit leaves a line in `fits` there: the run, the candidate,
-the training rows. At its end the table of results is written to `results-RUN.json`.
+checkpoint in a folder. Each fit appends a line to `fits` there: the run, the candidate,
+the training rows. At the end, the table of results is written to `results-RUN.json`.
 """
 
 import json
@@ -37,7 +37,7 @@ MIXED = Space({"a": Real(-1, 1), "b": Integer(-3, 3), "c": ["u", "v", "w"]})
 BRANCHED = Space([{**RANGES, "c": ["u"]}, {"a": Real(-1, 1), "c": ["v", "w"]}])
 POOL = Space.from_points([{"a": i / 20, "b": i % 7 / 7} for i in range(-20, 20)])
 
-#: The spaces of those setups that are not of two ranges.
+#: Spaces of the setups that do not have two ranges.
 SPACES = {"mixed": MIXED, "branched": BRANCHED, "pool": POOL}
 SETUPS = {
     "one-job": {},
@@ -65,7 +65,7 @@ SETUPS = {
 
 
 class Logged(ClassifierMixin, BaseEstimator):
-    """Scores a known function; leaves a line for each fit; may fail."""
+    """Scores a known function, logs each fit, and may fail."""
 
     def __init__(self, a=0.0, b=0.0, c="", log=None, seconds=0.0, fails=False):
         self.a = a
@@ -98,7 +98,7 @@ class Logged(ClassifierMixin, BaseEstimator):
 
 
 def fold_key(params, X):
-    """Return how a fold is logged: its parameters and its training rows."""
+    """Return the log line of a fold: its parameters and training rows."""
     a, b, c = params["a"], params.get("b", 0.0), params.get("c", "")
     return f"{a!r} {b!r} {c!r} {np.asarray(X).sum():.10f}"
 
@@ -122,7 +122,7 @@ def make_search(setup, checkpoint=None, log=None, seconds=0.0):
 
 
 def table(search):
-    """Return the results but for times, in JSON types."""
+    """Return the results without times, in JSON types."""
     results = search.cv_results_
     kept = {key: value for key, value in results.items() if "time" not in key}
     return {

@@ -1,15 +1,15 @@
-"""Searches of many fast fits, looked at all the time, killed now and then, and resumed.
+"""Searches of many fast fits, read all the time, killed now and then, and resumed.
 
     python tests/checkpoint/readers_beside.py [--fits 5000] [--seconds 600] [--kills 3]
 
 One search writes its checkpoint. Two processes read it with `load_checkpoint` as fast
 as they can, one starts searches from it as `previous`, and the search itself reads it
-and copies its files, as a callback that backs them up does. Whatever is read must be
-whole and no older than what was read before. The search is killed some times. What that
-leaves must be readable, from a folder that nobody may write to as well, before the
-search goes on. At its end no fold is missing, and none was fitted twice but those under
-way in a kill. Only the reads of the search itself, one after each twenty candidates,
-and the sharing of processors may make it slower.
+and copies its files, like a callback that makes backups. Everything read must be
+complete and no older than before. The search is killed several times. The remaining
+files must be readable, even from a read-only folder, before the search resumes. At the
+end, no fold is missing, and only folds running at a kill were fitted twice. Only the
+search's own reads, one every twenty candidates, and the shared processors may slow it
+down.
 """
 
 import argparse
@@ -44,19 +44,19 @@ class Fast(BaseEstimator):
         self.log = log
 
     def fit(self, X, y=None):
-        """Leave a mark."""
+        """Record the fit."""
         if self.log is not None:
             with open(self.log, "ab") as file:
                 file.write(b".")
         return self
 
     def score(self, X, y=None):
-        """Return what is known."""
+        """Return the known score."""
         return -(self.a**2) - self.b**2 + 1e-3 * math.sin(float(X[0, 0]))
 
 
 def make(n_iter, **settings):
-    """Return a search that costs next to nothing but for its checkpoint."""
+    """Return a search that costs almost nothing except for its checkpoint."""
     return RobustBayesSearchCV(
         settings.pop("estimator", Fast()),
         SPACE,
@@ -71,7 +71,7 @@ def make(n_iter, **settings):
 
 
 def search(path, n_iter):
-    """Run the search, which reads and copies its own files now and then."""
+    """Run the search, which sometimes reads and copies its own files."""
     folder = path.parent
 
     def look(trial):
@@ -97,7 +97,7 @@ def search(path, n_iter):
 
 
 def look_at(path, how):
-    """Read the file again and again until the search is done; print what was seen."""
+    """Read the file repeatedly until the search is done; print what was seen."""
     n_reads = n_before = 0
     longest = 0.0
     while not path.exists():
@@ -123,7 +123,7 @@ def look_at(path, how):
 
 
 def begin(*words):
-    """Start a part of this program in a process of its own."""
+    """Start a part of this program in its own process."""
     here = Path(__file__)
     path = os.pathsep.join([str(here.parents[2]), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
@@ -133,7 +133,7 @@ def begin(*words):
 
 
 def check_left(path, folder):
-    """Read what a kill left, in its place and where nobody may write."""
+    """Read the files left by a kill, in place and in a read-only folder."""
     before = {file.name: file.read_bytes() for file in path.parent.glob("search.ckpt*")}
     n = load_checkpoint(path).n_folds
     after = {file.name: file.read_bytes() for file in path.parent.glob("search.ckpt*")}

@@ -1,4 +1,4 @@
-"""What lies at and beside the path of a checkpoint: ours is used, others' is left."""
+"""Files at and beside the path of a checkpoint: ours are used, others are kept."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ X, y = np.zeros((30, 1)), np.arange(30) % 2
 
 
 class Level(BaseEstimator):
-    """Scores what the data say, so that the scores of other data are others."""
+    """Its scores depend on the data, so other data have other scores."""
 
     n_fits = 0
     kill_at = None
@@ -67,7 +67,7 @@ t.make({path!r}).fit(t.X - 1, t.y)
 
 
 def killed(path, kill_at=17):
-    """Begin a search at `path`, on data of its own, and kill it."""
+    """Start a search at `path`, on its own data, and kill it."""
     here = Path(__file__)
     code = KILLED.format(folder=str(here.parent), path=str(path), kill_at=kill_at)
     done = subprocess.run(
@@ -110,7 +110,7 @@ def test_a_log_of_a_deleted_checkpoint_is_none_of_the_next_search(left, path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")
 def test_a_log_of_another_checkpoint_is_never_believed(path, tmp_path):
-    """Whoever puts a copy in the place of a file that has a log must hear of it."""
+    """Replacing a file that has a log by a copy must raise an error."""
     other = tmp_path / "other.ckpt"
     make(other, n_iter=2).fit(X, y)
     killed(path)
@@ -121,7 +121,7 @@ def test_a_log_of_another_checkpoint_is_never_believed(path, tmp_path):
 
 @pytest.mark.parametrize("table", ["fold", "candidate", "split"])
 def test_rows_of_another_checkpoint_are_refused(table, path, tmp_path):
-    """They fit, digests and all, but for the file that they are from."""
+    """They are valid, with their digests, except for the file that they come from."""
     other = tmp_path / "other.ckpt"
     make(path).fit(X, y)
     make(other).fit(X, y)
@@ -134,7 +134,7 @@ def test_rows_of_another_checkpoint_are_refused(table, path, tmp_path):
         make(path).fit(X, y)
 
 
-# Files of others ----------------------------------------------------------------------
+# Files of other programs --------------------------------------------------------------
 
 
 def contents(folder):
@@ -144,7 +144,7 @@ def contents(folder):
 @pytest.mark.parametrize("ending", ["-wal", "-journal", "-shm", NEW, LOCK])
 @pytest.mark.parametrize("begun", [False, True])
 def test_files_of_others_are_left_alone(ending, begun, path):
-    if begun and ending != NEW:  # which is only in the way of a new checkpoint
+    if begun and ending != NEW:  # which only prevents a new checkpoint
         make(path).fit(X, y)
     Path(f"{path}{ending}").write_text("a diary, by the look of it\n" * 99)
     before, Level.n_fits = contents(path.parent), 0
@@ -172,7 +172,7 @@ def test_links_and_folders_beside_are_left_alone(ending, path):
 
 
 def test_nothing_is_put_beside_what_is_no_checkpoint(tmp_path):
-    """`Pipfile.lock` and `c.new` are names that other programs use."""
+    """Other programs use names such as `Pipfile.lock` and `c.new`."""
     for name in ("Pipfile", "Pipfile.lock", "c.new"):
         (tmp_path / name).write_text("of others")
     before = contents(tmp_path)

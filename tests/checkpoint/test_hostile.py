@@ -1,4 +1,4 @@
-"""Files that are no checkpoint, not any more, or written to do harm."""
+"""Files that are not checkpoints, no longer checkpoints, or malicious."""
 
 import base64
 import json
@@ -149,7 +149,7 @@ def test_a_file_that_may_not_be_written_to(path):
 def test_an_empty_file_is_filled(tmp_path):
     path = tmp_path / "search.ckpt"
     path.touch()
-    (tmp_path / f"search.ckpt{NEW}").touch()  # of a run that was killed
+    (tmp_path / f"search.ckpt{NEW}").touch()  # of a killed run
     make(path).fit(X, y)
     Fake.fits = 0
     make(path).fit(X, y)
@@ -181,7 +181,7 @@ def test_truncated(path):
 
 @pytest.mark.parametrize("n", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_flipped_bits_are_found_or_harmless(n, path):
-    """Whatever bit is flipped: refused, or all is as it was."""
+    """Whatever bit is flipped: the file is refused, or nothing changes."""
     whole = path.read_bytes()
     expected = make(path).fit(X, y).cv_results_
     rng, n_refused = random.Random(n), 0
@@ -202,7 +202,7 @@ def test_flipped_bits_are_found_or_harmless(n, path):
 
 
 def test_flipped_bits_of_the_schema_are_found_or_harmless(path):
-    """Names may come back as bytes, which have no order among texts."""
+    """Names may be read as bytes, which cannot be compared with texts."""
     whole = path.read_bytes()
     names = [whole.index(f"table{name}".encode()) for name in TABLES]
     refused = 0
@@ -221,7 +221,7 @@ def test_flipped_bits_of_the_schema_are_found_or_harmless(path):
 
 
 def change(path, table, number, edit):
-    """Replace the body of a row, with a digest that fits."""
+    """Replace the body of a row, with a matching digest."""
     with closing(sqlite3.connect(path)) as db:
         (file_number,) = db.execute("SELECT number FROM header").fetchone()
         number = file_number if table == "header" else number
@@ -239,13 +239,13 @@ def edited(**changes):
     return lambda body: json.dumps({**json.loads(body), **changes})
 
 
-# Texts that a terminal would obey -----------------------------------------------------
+# Texts with control characters for terminals ------------------------------------------
 
 LOUD = "\x1b[2J\u202e"
 
 
 def texts(value, place=()):
-    """Give the places in a value of JSON that hold a text, or might."""
+    """Yield the places in a JSON value that hold a text, or might."""
     if isinstance(value, str | None):
         yield place
     elif isinstance(value, dict | list):
@@ -255,7 +255,7 @@ def texts(value, place=()):
 
 
 def shout(place):
-    """Return a function that puts a text into a row, at a place."""
+    """Return a function that puts a text at a place in a row."""
 
     def edit(body):
         record = inside = json.loads(body)
@@ -268,7 +268,7 @@ def shout(place):
 
 
 def said_of(path):
-    """Give all that is said of a file, whatever is done with it."""
+    """Yield all messages about a file, in all uses of it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for act in (
@@ -287,7 +287,7 @@ def said_of(path):
 @pytest.mark.parametrize("table", [name for name in TABLES if name != "over"])
 def test_nothing_in_a_file_reaches_the_terminal_as_it_is(table, original, path, capsys):
     with closing(sqlite3.connect(path)) as db:
-        # Of several about the same thing, the last one counts.
+        # Of several rows about the same thing, the last one counts.
         query = f"SELECT number, body FROM {table} ORDER BY number DESC"
         number, body = db.execute(query).fetchone()
     places = list(texts(json.loads(body)))
@@ -563,7 +563,7 @@ def test_rows_outside_the_data_and_bombs():
 @pytest.mark.parametrize("place", ["body", "digest", "definition"])
 @pytest.mark.parametrize("text", ["x" * 10**7, "{}\0" + "x" * 10**7], ids=["", "NUL"])
 def test_huge_texts_are_refused_before_they_are_read(text, place, path):
-    """SQL's length() takes no notice of what stands behind a NUL."""
+    """SQL's length() stops at the first NUL."""
     with closing(sqlite3.connect(path)) as db:
         if place == "definition":
             columns = "number INTEGER PRIMARY KEY, body TEXT, digest TEXT"

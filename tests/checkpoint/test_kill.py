@@ -1,4 +1,4 @@
-"""Searches killed without warning and resumed; `kill_series.py` does more of them."""
+"""Searches killed without warning and resumed; `kill_series.py` runs more of them."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     not hasattr(__import__("signal"), "SIGKILL"), reason="no SIGKILL"
 )
 
-#: One of each way to evaluate; the other searches are long tests.
+#: One for each way of evaluation; the other searches are long tests.
 SOME = {
     "one-job",
     "batches",

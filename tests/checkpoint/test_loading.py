@@ -1,4 +1,4 @@
-"""Checkpoints read without the call that wrote them, while it runs and after."""
+"""Checkpoints read without the call that wrote them, during and after it."""
 
 import json
 import math
@@ -35,7 +35,7 @@ X, y = load_iris(return_X_y=True)
 
 
 class Known(ClassifierMixin, BaseEstimator):
-    """Scores a known function of its parameters, which needs no time."""
+    """Scores a known function of its parameters, without taking time."""
 
     kill_at = None
     n_fits = 0
@@ -214,7 +214,7 @@ def test_races(schedule, path):
 @pytest.mark.parametrize("schedule", ["rounds", "window"])
 @pytest.mark.filterwarnings("ignore")  # of fits that fail
 def test_a_race_that_raised(schedule, path):
-    """What was stopped is told from what was under way."""
+    """A stopped candidate is distinguished from a running one."""
     told = []
 
     def spoil(trial):
@@ -260,7 +260,7 @@ def test_a_search_that_was_stopped(path):
 
 
 def test_a_search_reads_its_own_checkpoint(path):
-    """And keeps its locks: SQLite's would go with any descriptor that is closed."""
+    """It keeps its locks: SQLite would lose them with any descriptor that is closed."""
     seen = []
     code = (
         "import sqlite3, sys\n"
@@ -380,7 +380,7 @@ def test_copies_are_whole_while_the_log_begins_again(path):
 
 
 def test_a_copy_is_taken_again_where_the_log_began_again(written, monkeypatch):
-    """What is copied before and after the log begins again does not fit together."""
+    """Parts copied before and after a restart of the log do not belong together."""
     from skrobustbo.checkpoint import _snapshot
 
     n_copied, copy_all = [], shutil.copyfileobj
@@ -543,7 +543,7 @@ def test_huge_counts_cost_nothing(written):
 
 
 def test_a_search_on_another_machine(written):
-    """Its process cannot be asked for from here."""
+    """Its process cannot be checked from here."""
     change(written, "run", 1, edited(machine="", ended=None, reason=None))
     assert load_checkpoint(written).status is None
     change(written, "run", 1, edited(ended=1e9, reason="tol"))

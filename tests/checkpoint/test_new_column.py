@@ -1,8 +1,8 @@
-"""A new column that is known when a candidate is asked: what changes for it."""
+"""The effort to add a column that is known when a candidate is asked."""
 
 from changed_package import output_with
 
-#: The change: a field of a trial, and its column. All in one file.
+#: The change: a field of a trial and its column, in one file.
 CHANGES = {
     'COLUMNS = {"model_label"': 'COLUMNS = {"asked_at": "asked_at", "model_label"',
     "    reset: bool = False\n": (
@@ -59,5 +59,5 @@ assert main(["watch", path]) == 0
 
 
 def test_a_new_column_takes_a_change_of_one_file(tmp_path):
-    """Checkpoints, `resume`, `load_checkpoint`, `watch` and `previous` know it then."""
+    """Checkpoints, `resume`, `load_checkpoint`, `watch` and `previous` support it."""
     output_with({"_trials.py": CHANGES}, USE, tmp_path)

@@ -1,4 +1,4 @@
-"""Checkpoints of searches with an honest score: predictions beside the scores."""
+"""Checkpoints of searches with an honest score store predictions with the scores."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ SPACE = {"max_depth": Integer(1, 8), "min_samples_leaf": Integer(1, 20)}
 class Counted(DecisionTreeClassifier):
     n_fits = 0
 
-    # With the parameters of the base class, about which scikit-learn has metadata.
+    # With the parameters of the base class, for which scikit-learn has metadata.
     def fit(self, X, y, sample_weight=None, check_input=True):
         Counted.n_fits += 1
         return super().fit(X, y, sample_weight, check_input)
@@ -45,7 +45,7 @@ def rows_of(path, table="fold"):
 
 
 def change(path, number, **predictions):
-    """Change the predictions in the row of a fold, with a digest that fits."""
+    """Change the predictions in the row of a fold, with a matching digest."""
     with closing(sqlite3.connect(path)) as db:
         (file_number,) = db.execute("SELECT number FROM header").fetchone()
         query = "SELECT body FROM fold WHERE number = ?"
@@ -178,7 +178,7 @@ ONE = base64.b64encode(bytes(20)).decode()
         {"shape": [2**53, 2**53]},
         {"shape": [20, 1, 1]},
         {"shape": [20, 0], "data": ""},
-        {"shape": [10, 2]},  # of other rows than those of the fold
+        {"shape": [10, 2]},  # of other rows than the fold's
         {"shape": [19], "data": base64.b64encode(bytes(19)).decode()},
         {"data": "*"},
         {"data": "ä"},

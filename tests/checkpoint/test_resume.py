@@ -1,4 +1,4 @@
-"""Searches that are interrupted and go on from their checkpoint."""
+"""Searches that are interrupted and resume from their checkpoint."""
 
 import dataclasses
 import datetime
@@ -61,7 +61,7 @@ class Counted(Fake):
 
 
 class Noted(Counted):
-    """Scores with noise of its own in each fold, so that there is something to race."""
+    """Scores with independent noise in each fold, so that races matter."""
 
     def score(self, X, y=None):
         seed = [int(1e6 * (self.a + 1)), int(1e3 * self.mean_)]
@@ -371,7 +371,7 @@ def test_the_lock_dies_with_its_holder_whatever_children_do(path):
         try:
             assert parent.wait() == -9
             with open_journal(path):
-                os.kill(child, 0)  # alive, and yet in nobody's way
+                os.kill(child, 0)  # alive, and yet not blocking anyone
         finally:
             os.kill(child, 9)
 
@@ -408,7 +408,7 @@ def test_a_search_that_a_callback_stopped_goes_on_without_it(path):
     assert stopped.n_iter_ == 6
     heard = Rounds()
     whole = make(path, batch_size=2).set_callbacks(heard).fit(X, y)
-    assert heard.ended == 5  # those of the first run, too
+    assert heard.ended == 5  # those of the first run too
     assert Counted.n_fits == 30
     assert_same_results(whole, make(batch_size=2).fit(X, y))
 
@@ -619,7 +619,7 @@ def test_the_parameter_is_checked():
         make(3).fit(X, y)
 
 
-# What changes in use ------------------------------------------------------------------
+# Objects that change in use -----------------------------------------------------------
 
 
 @dataclasses.dataclass
@@ -629,7 +629,7 @@ class Notes:
 
 
 class Callback:
-    """Notes what it is called with, as callbacks of boosting libraries do."""
+    """Records its calls, like callbacks of boosting libraries."""
 
     def __init__(self, rounds=3, names=("a", 1), inner=None, log=None, *, delta=0.0):
         self.rounds = rounds
@@ -745,7 +745,7 @@ def test_a_callback_that_was_used_makes_no_other_search(make_one, path):
 def test_times_are_told_apart_whatever_they_have_computed(kind, of_fit):
     one, two = kind(1), kind(2)
     text = describe_data([one], of_fit=of_fit)
-    str(one)  # pandas' computes parts of the time, and keeps them
+    str(one)  # pandas caches some computed attributes
     assert text == describe_data([one], of_fit=of_fit)
     assert text != describe_data([two], of_fit=of_fit)
 

@@ -1,4 +1,4 @@
-"""Failures that are in a checkpoint: said so, and fitted again if asked for."""
+"""Failures in a checkpoint are reported, and fitted again on request."""
 
 import warnings
 
@@ -13,7 +13,7 @@ X, y = np.zeros((30, 1)), np.arange(30) % 2
 
 
 class Moody(BaseEstimator):
-    """Fails where it is told to, or for as long as it is not corrected."""
+    """Fails where it is told to, or until it is corrected."""
 
     fits: list = []  # noqa: RUF012 - of all of them
     failing = staticmethod(lambda a: False)

@@ -1,4 +1,4 @@
-"""Data do not show: not in a checkpoint, not in a message, not in a report."""
+"""Data do not appear in checkpoints, messages or reports."""
 
 import warnings
 
@@ -17,7 +17,7 @@ N = 12
 
 
 class Blind(ClassifierMixin, BaseEstimator):
-    """Takes any data; only its parameter counts."""
+    """Accepts any data; only its parameter counts."""
 
     def __init__(self, a=0.0):
         self.a = a
@@ -39,7 +39,7 @@ def ill(n=N):
 
 
 class Groups(GroupKFold):
-    """A splitter that keeps data of its own."""
+    """A splitter that stores data."""
 
     def __init__(self, names):
         super().__init__(3)
@@ -77,7 +77,7 @@ GIVEN = {
 
 
 def search(path, given, n_iter=4):
-    """Return a search and what its `fit` is given."""
+    """Return a search and the arguments of its `fit`."""
     given = {"X": [[0.0]] * N, "y": [0, 1] * (N // 2), **given}
     cv = given.pop("cv", GroupKFold(3) if "groups" in given else KFold(3))
     estimator = Blind().set_fit_request(note=True, sample_weight=True)
@@ -113,7 +113,7 @@ def test_data_do_not_show(case, tmp_path):
         made.fit(**given)
     for file in tmp_path.iterdir():
         assert_none(file.read_bytes().decode("latin-1"))
-    # What scikit-learn's diagram shows above ours is scikit-learn's.
+    # scikit-learn's diagram above our report is scikit-learn's business.
     for text in (made.report(), made._more_html(), repr(made.optimizer_.to_dict())):
         assert_none(text)
     assert_none(" ".join(str(w.message) for w in caught))

@@ -1,4 +1,4 @@
-"""`python -m skrobustbo watch`: searches that run, have ended, or tell lies."""
+"""`python -m skrobustbo watch`: searches that run, have ended, or are forged."""
 
 import io
 import math
@@ -65,7 +65,7 @@ class Terminal(io.StringIO):
         return True
 
 
-# A search that runs -------------------------------------------------------------------
+# A running search ---------------------------------------------------------------------
 
 
 SEARCH = """
@@ -89,7 +89,7 @@ print(len(search.cv_results_["params"]))
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory):
-    """A search in a process of its own, looked at by two others until its end."""
+    """A search in its own process, read by two others until its end."""
     folder = tmp_path_factory.mktemp("watched")
     path, html = folder / "search.ckpt", folder / "page.html"
     folders = [str(HERE.parent), str(HERE.parents[1] / "helpers")]
@@ -144,7 +144,7 @@ def test_the_last_page_is_not_loaded_again(watched):
 
 
 def test_a_terminal_shows_it_in_place(tmp_path, monkeypatch):
-    """And a search that runs is watched until Ctrl-C."""
+    """A running search is watched until Ctrl-C."""
     path, shown = tmp_path / "search.ckpt", []
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("LINES", "14")
@@ -202,7 +202,7 @@ def test_pauses_grow_with_what_reading_takes(written, monkeypatch):
     assert pauses[1] > 50 * 0.05
 
 
-# Searches that have ended -------------------------------------------------------------
+# Finished searches --------------------------------------------------------------------
 
 
 def test_once(written, capsys):
@@ -216,7 +216,7 @@ def test_once(written, capsys):
 
 
 def test_a_search_whose_process_is_gone(written, capsys):
-    """Its number may be another process's by now, as after a container starts again."""
+    """Its number may belong to another process now, as after a container restart."""
     change(written, "run", 1, edited(ended=None, reason=None))
     Path(f"{written}.skrobustbo-lock").write_text(f"skrobustbo {os.getpid()}\n")
     for words in ([], ["--once"]):
@@ -239,7 +239,7 @@ def test_a_search_that_is_taken_up_again_is_running(written):
 
 
 def test_looking_keeps_no_search_from_beginning(written):
-    """Whoever looks shares the lock for a moment, for which a search waits."""
+    """A reader shares the lock for a moment, and a search waits for that."""
     lock, asked = f"{written}.skrobustbo-lock", threading.Event()
     Path(lock).touch()
 
@@ -259,7 +259,7 @@ def test_looking_keeps_no_search_from_beginning(written):
     assert not is_locked(str(written))
 
 
-# Searches that have not begun ---------------------------------------------------------
+# Searches that have not started -------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
@@ -287,7 +287,7 @@ def test_a_search_that_has_not_begun(is_empty, html, tmp_path, monkeypatch, caps
     assert "Finished: all candidates are done" in shown
 
 
-# What is shown ------------------------------------------------------------------------
+# Contents -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seconds", [math.nan, math.inf, 1e308, 0.0, 5e-324])

@@ -1,4 +1,4 @@
-"""Whatever a search writes, it can read again."""
+"""A search can read everything that it writes."""
 
 import math
 import os
@@ -89,7 +89,7 @@ NUMBERS = st.one_of(
     st.booleans().map(np.bool_),
     st.sampled_from([Fraction(1, 3), Decimal("0.1"), np.array([0.5]), np.array(2)]),
 )
-#: What no search lets through.
+#: Values that no search accepts.
 ODD = st.sampled_from([None, "x", 1j, [], {}, Decimal("sNaN"), np.zeros(2), object()])
 TEXTS = st.one_of(
     st.sampled_from(["", " ", "\n", "\x00", "\ud800", "a\x00b", "\x1b[2J", "\u202e"]),
@@ -151,7 +151,7 @@ OUTLINE = {"estimator": "E", "policy": "P", "metric": "a",
 
 
 def journal_of(path, metrics, n_splits):
-    """Return the context of a journal, and what to begin it with."""
+    """Return the context of a journal, and the arguments of its `begin`."""
     splits = [(np.arange(100), np.arange(100, 150))] * n_splits
 
     def begin(journal):
@@ -179,7 +179,7 @@ def equal(found, written):
 def let_through(raw):
     """Return what a search keeps of the result of a fold; None if it raises."""
     with warnings.catch_warnings():
-        # Older versions of NumPy warn of arrays with one number, newer ones raise.
+        # Older versions of NumPy warn about arrays with one number, newer ones raise.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             return result_of(raw, "a search")
@@ -194,7 +194,7 @@ def let_through(raw):
     in_turn=st.booleans(),
 )
 def test_any_fold_is_read_as_it_was_written_or_lost_alone(folds, metrics, in_turn):
-    """The first fold is as it should be, and is always kept."""
+    """The first fold is valid and always kept."""
     plain = {"a": 1.0, "b": -0.0} if metrics is None or metrics else {SINGLE: 0.5}
     whole = {**PLAIN, "test_scores": plain}
     folds = [fold for fold in map(let_through, [whole, *folds]) if fold is not None]
@@ -333,7 +333,7 @@ def test_errors_without_a_text(text, path, capsys, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_lost_fold_costs_no_other_and_is_fitted_again(path, capsys):
-    """A name of a metric that is longer than a row may be."""
+    """The name of a metric is longer than a row may be."""
     too_long = [True]
 
     def scorer(estimator, X, y):
@@ -414,7 +414,7 @@ def test_settings_of_numpy(n, path, capsys):
 
 
 def test_splits_that_repeat_rows_too_often(path):
-    """Refused before the first fit, as the file could not be read."""
+    """Refused before the first fit, because the file could not be read."""
     rows = np.zeros(10**6, dtype=int)
     with pytest.raises(
         CheckpointError, match=r"cannot hold this search \(rows\): leave"

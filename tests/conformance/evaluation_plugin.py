@@ -1,9 +1,9 @@
-"""Puts our evaluation under scikit-learn's own searches, for scikit-learn's own tests.
+"""Run scikit-learn's own tests of its searches with our evaluation.
 
-A plugin of pytest: `python -m pytest -p evaluation_plugin ...` with this folder on the
-path. It must be loaded before the tests import the searches. The environment variable
-`SKROBUSTBO_EVALUATION_BATCH` says how many candidates it is given at a time ("all"
-or a number); "off" leaves the searches as they are.
+A pytest plugin: `python -m pytest -p evaluation_plugin ...` with this folder on the
+path. Load it before the tests import the searches. The environment variable
+`SKROBUSTBO_EVALUATION_BATCH` sets the number of candidates in a batch ("all" or a
+number); "off" leaves the searches unchanged.
 """
 
 import os

@@ -1,10 +1,9 @@
-"""Puts our search in the place of `GridSearchCV`, for scikit-learn's own tests.
+"""Run scikit-learn's own tests of `GridSearchCV` with our search.
 
-A plugin of pytest: `python -m pytest -p search_plugin ...` with this folder on the
-path. It must be loaded before the tests import the searches, with the environment
-variable `SKROBUSTBO_SEARCH_INSTEAD` set. The search asks for the points of the grid, in
-their order. With `SKROBUSTBO_SEARCH_RACES` set as well, it races them, three at
-a time.
+A pytest plugin: `python -m pytest -p search_plugin ...` with this folder on the path.
+Load it before the tests import the searches, with the environment variable
+`SKROBUSTBO_SEARCH_INSTEAD` set. The search asks for the points of the grid, in order.
+With `SKROBUSTBO_SEARCH_RACES` also set, it races them, three at a time.
 """
 
 import os

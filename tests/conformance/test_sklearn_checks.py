@@ -50,7 +50,7 @@ class TaggedGridSearchCV(GridSearchCV):
 
 def _failed(search):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the checks themselves
+        warnings.simplefilter("ignore")  # from the checks themselves
         results = check_estimator(search, on_fail=None, on_skip=None)
     assert len(results) > 40
     return {r["check_name"] for r in results if r["status"] == "failed"}

@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of its searches, on our evaluation, or our search."""
+"""scikit-learn's own tests of its searches, with our evaluation or our search."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
-    """What becomes of each test, by the number of candidates at a time."""
+    """The outcome of each test, by batch size."""
     known = {}
 
     def run(batch):
@@ -38,7 +38,7 @@ def _run(plugin, folder, **settings):
     target = ["--pyargs", "sklearn.model_selection.tests.test_search"]
     subprocess.run(
         [sys.executable, *command, f"--junitxml={report}", *target],
-        cwd=folder,  # away from our own settings of pytest
+        cwd=folder,  # away from our own pytest settings
         env={**os.environ, **settings, "PYTHONPATH": path},
         capture_output=True,
         check=False,
@@ -63,19 +63,19 @@ def test_what_passes_for_their_engine_passes_for_ours(outcomes, batch):
     assert not lost
 
 
-#: Tests that our search fails by design; docs/conformance.md says why.
+#: Tests that our search fails by design; docs/conformance.md explains why.
 BY_DESIGN = {
-    # Rounds are tasks of their own to callbacks.
+    # Rounds are separate tasks for callbacks.
     "test_search_callbacks_no_propagation[search0-True]",
     "test_search_callbacks_no_propagation[search0-False]",
     "test_search_callbacks_propagation[search0-True]",
     "test_search_callbacks_propagation[search0-False]",
     "test_search_callbacks_with_partial_fit_failures",
-    # Columns for what the models said.
+    # Columns for the models' predictions.
     "test_grid_search_cv_results",
     "test_grid_search_cv_results_multimetric",
     "test_custom_run_search",
-    # A point that is in the grid several times is one candidate.
+    # A repeated point of the grid is one candidate.
     "test_grid_search_classifier_all_fits_fail",
     "test_grid_search_cv_splits_consistency",
     "test_callable_multimetric_clf_all_fits_fail",

@@ -1,4 +1,4 @@
-"""Displays of searches over several branches, as a whole and branch by branch."""
+"""Displays of searches over several branches, together and one by one."""
 
 import math
 from functools import cache
@@ -52,7 +52,7 @@ NAMES = ["SVC", "HistGradientBoostingClassifier"]
 
 @pytest.fixture(scope="module")
 def optimizer():
-    """Return one that was told the points of two branches in turn."""
+    """Return an optimizer that was told points of two branches alternately."""
     made = Optimizer(SPACE, "random", random_state=0)
     points = [branch.sample(6, random_state=i) for i, branch in enumerate(SPACES)]
     for i, params in enumerate(p for pair in zip(*points, strict=True) for p in pair):
@@ -246,7 +246,7 @@ class TestConvergence:
 
 
 class TestAllTogether:
-    """Without `branch`, what branches define differently is on a common axis."""
+    """Without `branch`, parameters that branches define differently share an axis."""
 
     @pytest.mark.parametrize("cls", [ObjectiveDisplay, SensitivityDisplay])
     def test_can_be_drawn(self, cls, optimizer):
@@ -275,12 +275,12 @@ class TestAllTogether:
         assert not display.axes_[1, 0].texts
 
 
-#: Of the displays in panels, those that are drawn in every run of the tests.
+#: Displays with panels that are drawn in every test run.
 FAST = (ConvergenceDisplay, ObjectiveDisplay, ParallelCoordinatesDisplay)
 
 
 def some(classes):
-    """Mark all classes but some as slow."""
+    """Mark all classes except some as slow."""
     return [
         cls if cls in FAST else pytest.param(cls, marks=pytest.mark.slow)
         for cls in classes

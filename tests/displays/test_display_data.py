@@ -1,4 +1,4 @@
-"""Displays hold the right numbers."""
+"""Displays hold the correct numbers."""
 
 import inspect
 import math
@@ -37,7 +37,7 @@ from skrobustbo.displays import (
     SensitivityDisplay,
 )
 
-#: Those made from a search; BranchesDisplay holds one of them for each branch.
+#: Displays made from a search; BranchesDisplay holds one of them for each branch.
 NAMES = sorted({*displays.__all__} - {"BranchesDisplay", "ResourceDisplay"})
 
 
@@ -49,7 +49,7 @@ def told(values, space=None, policy="random"):
 
 
 class Known(Optimizer):
-    """An optimizer whose model is a known function, or whose records are."""
+    """An optimizer with a known function as its model, or with known records."""
 
     f = None
     at = None
@@ -204,7 +204,7 @@ class TestConvention:
 
 
 def band(display):
-    """Return what is drawn of what may be left to gain."""
+    """Return the drawn band of what may be left to gain."""
     label = "what may be left to gain"
     return [one for one in display.ax_.collections if one.get_label() == label]
 
@@ -234,7 +234,7 @@ class TestConvergence:
         display = ConvergenceDisplay.from_optimizer(told([1.0, math.nan, 3.0]))
         (rug,) = [o for o in display.ax_.lines if o.get_label() == "failed"]
         np.testing.assert_array_equal(rug.get_xdata(), [2])
-        assert rug.get_ydata()[0] < 0.1  # in shares of the axes' height
+        assert rug.get_ydata()[0] < 0.1  # in fractions of the axes' height
 
     def test_values_far_below_are_marked_at_the_edge(self):
         values = [1.0, 1.1, 1.2, 1.3, -1e6]
@@ -242,7 +242,7 @@ class TestConvergence:
         (rug,) = [o for o in display.ax_.lines if o.get_label() == "below the axis"]
         np.testing.assert_array_equal(rug.get_xdata(), [5])
         assert display.ax_.get_ylim()[0] > -10
-        np.testing.assert_array_equal(display.values, values)  # the data are whole
+        np.testing.assert_array_equal(display.values, values)  # the data are complete
 
     def test_several_searches_are_overlaid_in_different_colours(self):
         pair = {"first": told([1.0, 2.0]), "second": told([3.0, 0.0, 4.0])}
@@ -361,7 +361,7 @@ class TestConvergence:
 
 
 def chosen(label, theta=None, alive=(), divisor=None):
-    """A record of a query of a model; `alive` are pairs of a label and scales."""
+    """Return a record of a model's query; `alive` are pairs of a label and scales."""
     return record(
         label=label,
         length_scales=theta,
@@ -674,7 +674,7 @@ class TestWhereItLooked:
 
 class TestSensitivity:
     def test_linear_function(self):
-        """Moves of all parameters add up; shares of variance go with the squares."""
+        """Moves of all parameters add up; variance shares follow the squares."""
         space = {
             "x": Real(0, 1),
             "y": Real(1, 100, log=True),
@@ -698,7 +698,7 @@ class TestSensitivity:
         assert shares["kind"] == pytest.approx(0.0, abs=0.01)
 
     def test_ishigami(self):
-        """The textbook case, with interaction; its indices are known in closed form."""
+        """The textbook case with interaction; its indices are known in closed form."""
 
         def f(p):
             x1, x2, x3 = (math.pi * (2 * p[k] - 1) for k in "abc")

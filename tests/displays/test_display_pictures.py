@@ -1,4 +1,4 @@
-"""Every display can be drawn, whatever the run, and its texts do not collide."""
+"""Every display can be drawn for any run, and its texts do not overlap."""
 
 import math
 
@@ -11,7 +11,8 @@ from skrobustbo import Candidate, Integer, Optimizer, Real, Space, displays, pol
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
-#: BranchesDisplay holds some of the others; it and ResourceDisplay have own tests.
+#: BranchesDisplay holds some of the others; it and ResourceDisplay have their own
+#: tests.
 NAMES = sorted({*displays.__all__} - {"BranchesDisplay", "ResourceDisplay"})
 DISPLAYS = [getattr(displays, name) for name in NAMES]
 NEED_A_MODEL = (displays.ObjectiveDisplay, displays.SensitivityDisplay)
@@ -28,7 +29,7 @@ def asked(space, policy, n, f):
 
 
 def told(space, n, f, failures=()):
-    """Return an optimizer that was told what a model would have asked."""
+    """Return an optimizer that was told the points a model would have asked."""
     optimizer = Optimizer(space, "random", random_state=0)
     points = optimizer.space.sample(n, random_state=1)
     values = [math.nan if i in failures else f(p) for i, p in enumerate(points)]
@@ -129,7 +130,7 @@ def run_of():
 
 
 def some(names, fast):
-    """Mark all names but some as slow."""
+    """Mark all names except some as slow."""
     return [
         name if name in fast else pytest.param(name, marks=pytest.mark.slow)
         for name in names
@@ -152,7 +153,7 @@ def test_texts_do_not_collide_in_one_column(cls, case, run_of):
 
 
 def tick_texts(axis):
-    """Return the tick labels without their line breaks, spaces left out."""
+    """Return the tick labels without line breaks and spaces."""
     texts = [label.get_text() for label in axis.get_ticklabels()]
     return ["".join(text.split()) for text in texts]
 
@@ -160,7 +161,7 @@ def tick_texts(axis):
 @pytest.mark.parametrize("case", ["long names", "many categories"])
 @pytest.mark.parametrize("cls", [displays.ObjectiveDisplay, PARALLEL])
 def test_every_category_has_its_whole_label(cls, case, run_of):
-    """Also 26 of them in one column."""
+    """Even 26 of them in one column."""
     with plt.rc_context({"figure.figsize": (COLUMN, 2.5)}):
         display = cls.from_optimizer(run_of(case))
     if cls is PARALLEL:
@@ -218,7 +219,7 @@ METRIC = "neg_mean_absolute_percentage_error"
 
 @pytest.mark.parametrize("cls", [cls for cls in DISPLAYS if cls.shows_values])
 def test_a_long_metric_with_a_unit_is_not_cut_off(cls, run_of):
-    """The values are millions, which stands in the label."""
+    """The values are millions, as the label says."""
     with plt.rc_context({"figure.figsize": (4.0, 3.0)}):
         figure = cls.from_optimizer(run_of("many categories"), value_name=METRIC)
     assert outside(figure.figure_) == []
@@ -288,7 +289,7 @@ def draw_all(name, classes):
         assert cls.from_optimizer(optimizer, ax=ax).figure_ is ax.figure
 
 
-# What the other displays read is the same for all policies.
+# The data of the other displays have the same form for all policies.
 OF_THE_POLICY = (displays.LengthScaleDisplay, displays.ResetDisplay)
 
 
@@ -342,7 +343,7 @@ def test_a_legend_as_wide_as_its_axes_stays_inside_the_figure():
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_lines_stand_out_from_the_background(style):
-    """Colours of data have some contrast to either background, good values most."""
+    """Data colours contrast with either background, good values most."""
     from matplotlib.colors import to_rgb
 
     from skrobustbo.displays._style import look_of

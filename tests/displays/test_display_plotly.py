@@ -1,4 +1,4 @@
-"""The interactive forms hold what the displays hold, and tell the params."""
+"""The interactive versions hold the data of the displays, and show params."""
 
 import json
 import math

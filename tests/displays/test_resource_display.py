@@ -1,4 +1,4 @@
-"""`ResourceDisplay`: its data, and its pictures."""
+"""`ResourceDisplay`: its data and its plots."""
 
 import math
 

@@ -1,10 +1,10 @@
-"""Golden traces: whether searches ask, bit for bit, what they asked before.
+"""Golden traces: whether searches ask exactly the same points as before.
 
-``python tests/golden/golden.py compare [REF]`` makes all traces with the package as it
-is here and as it was at a commit (default: the last one), on this machine, and prints
-what differs. ``python tests/golden/golden.py store`` makes the hashes in
-``hashes.json`` again for this machine and its libraries, and prints which changed. The
-tests compare with these hashes where the machine is one of theirs; bits depend on both.
+``python tests/golden/golden.py compare [REF]`` makes all traces with the present
+package and with that of a commit (default: the last one) on this machine, and prints
+the differences. ``python tests/golden/golden.py store`` updates the hashes in
+``hashes.json`` for this machine and its libraries, and prints which changed. The tests
+compare with these hashes if the machine is known, because bits depend on both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-#: Where the problems of some cases are: they need not be installed.
+#: Where the problems of some cases are, which need not be installed.
 LABORATORY = HERE.parents[1] / "benchmarks"
 HASHES = HERE / "hashes.json"
 Traces = dict[str, list[str]]
@@ -45,17 +45,17 @@ def machine() -> str:
 
 
 def uses_avx512() -> bool:
-    """Tell whether NumPy uses AVX-512, whose exp and log round differently."""
+    """Return whether NumPy uses AVX-512, whose exp and log round differently."""
     try:
         from numpy._core._multiarray_umath import __cpu_features__ as features
     except ImportError:  # NumPy 1
         from numpy.core._multiarray_umath import __cpu_features__ as features
-    # NumPy 2.4 calls X86_V4 what was AVX512_SKX before.
+    # NumPy 2.4 renamed AVX512_SKX to X86_V4.
     return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
 
 
 def trace(name: str) -> list[str] | None:
-    """Return the trace of a case, None where its data are not at hand."""
+    """Return the trace of a case, None if its data are unavailable."""
     from golden_cases import cases
 
     with warnings.catch_warnings():
@@ -72,7 +72,7 @@ def hashed(lines: list[str]) -> str:
 
 
 def traces(names: Iterable[str], jobs: int) -> Traces:
-    """Return the traces of cases whose data are at hand, by name."""
+    """Return the traces of cases with available data, by name."""
     names = list(names)
     with ProcessPoolExecutor(jobs) as pool:
         found = dict(zip(names, pool.map(trace, names), strict=True))
@@ -80,7 +80,7 @@ def traces(names: Iterable[str], jobs: int) -> Traces:
 
 
 def traces_of(package: Path, names: list[str], jobs: int) -> Traces:
-    """Return the traces that the package in another folder makes."""
+    """Return the traces made by the package in another folder."""
     folders = os.pathsep.join([str(package), str(LABORATORY)])
     environment = {**os.environ, "PYTHONPATH": folders}
     words = [sys.executable, __file__, "make", str(package), "--jobs", str(jobs)]
@@ -91,7 +91,7 @@ def traces_of(package: Path, names: list[str], jobs: int) -> Traces:
 
 
 def make(package: str, names: list[str], jobs: int) -> int:
-    """Print the traces that the package in a folder makes, as JSON."""
+    """Print the traces made by the package in a folder, as JSON."""
     import skrobustbo
 
     if not Path(skrobustbo.__file__).is_relative_to(Path(package).resolve()):
@@ -102,7 +102,7 @@ def make(package: str, names: list[str], jobs: int) -> int:
 
 
 def compare(ref: str, names: list[str], jobs: int) -> int:
-    """Print how traces differ from those of a commit; return how many do."""
+    """Print the differences between traces and those of a commit; count them."""
     here = HERE.parents[1]
     with tempfile.TemporaryDirectory() as folder:
         words = ["git", "-C", str(here), "archive", ref, "skrobustbo"]
@@ -121,7 +121,7 @@ def compare(ref: str, names: list[str], jobs: int) -> int:
 
 
 def show(name: str, before: list[str], after: list[str]) -> None:
-    """Print where two traces part."""
+    """Print where two traces diverge."""
     for i, (old, new) in enumerate(zip(before, after, strict=False)):
         if old != new:
             print(f"{name}, line {i + 1} of {len(before)}:")
@@ -131,7 +131,7 @@ def show(name: str, before: list[str], after: list[str]) -> None:
 
 
 def stored() -> dict[str, str]:
-    """Return the hashes kept for this machine, none where it is another."""
+    """Return the hashes for this machine, empty for an unknown one."""
     return kept_hashes().get(machine(), {})
 
 
@@ -144,7 +144,7 @@ def kept_hashes() -> dict[str, dict[str, str]]:
 
 
 def store(names: list[str], jobs: int) -> int:
-    """Write the hashes of this machine again, and print which changed."""
+    """Update the hashes of this machine, and print which changed."""
     kept = kept_hashes()
     old = kept.get(machine(), {})
     new = {name: hashed(lines) for name, lines in traces(names, jobs).items()}

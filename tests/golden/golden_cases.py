@@ -1,8 +1,8 @@
-"""What is traced: searches of every kind, by public names only.
+"""The traced cases: searches of every kind, by public names only.
 
-A case is a name and a function that returns a trace: one line for each point asked,
-with the model that chose it and its prediction, and at the end what the optimizer makes
-of it all. Floats are written in full, so that a trace changes with the last bit.
+A case is a name and a function that returns a trace: one line per point asked, with the
+model that chose it and its prediction, and at the end the state of the optimizer.
+Floats are written in full, so a trace changes with the last bit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from skrobustbo_benchmarks import problems
 
 Trace = list[str]
 
-#: The problems of the comparison with other packages, and the evaluations of each.
+#: The problems of the comparison with other packages, and their numbers of evaluations.
 PROBLEMS = {
     **dict.fromkeys(("berkenkamp-trap", "wang-trap"), 40),
     **dict.fromkeys(("ackley5", "branin", "hartmann6", "levy4", "rosenbrock4"), 40),
@@ -73,7 +73,7 @@ PROBLEMS = {
     ),
 }
 SEEDS = (0, 1)
-#: Policies for objectives that change in time, each on one that does.
+#: Policies for changing objectives, each on such an objective.
 CHANGING = {
     "et-gp-ucb": "abrupt-change",
     "r-gp-ucb": "slow-change",
@@ -83,7 +83,7 @@ CHANGING = {
     "br-gp-ucb": "slow-change",
     "w-gp-ucb": "slow-change",
 }
-#: Cases that take a second at most, which every run of the tests makes.
+#: Cases that take at most a second, for every test run.
 QUICK = (
     "problem/berkenkamp-trap/0",
     "problem/branin/1",
@@ -132,7 +132,7 @@ def cases() -> dict[str, Callable[[], Trace]]:
 
 
 def lines(optimizer: Optimizer) -> Iterator[str]:
-    """Yield a line for each trial, and what the optimizer makes of them."""
+    """Yield a line for each trial, and the optimizer's conclusions."""
     for record in optimizer.history_:
         keys = ("params", "value", "model_mean", "model_std", "model_label", "alive")
         yield " ".join(text(record[key]) for key in keys)
@@ -183,7 +183,7 @@ def valley(params: dict, t: int = 0) -> float:
 
 
 def of_branches(policy: str) -> Trace:
-    """Three branches of which one is best and one only fails."""
+    """Three branches, of which one is best and one always fails."""
     space = [
         {"kind": ["a"], "x": Real(0, 1)},
         {"kind": ["b"], "x": Real(0, 1), "y": Real(0, 1)},
@@ -260,7 +260,7 @@ def of_mixed() -> Trace:
 
 
 def of_many_choices() -> Trace:
-    """More unordered choices than have columns of their own."""
+    """More unordered choices than have their own columns."""
     names = [f"c{i}" for i in range(300)]
     optimizer = Optimizer({"c": Categorical(names), "x": Real(0, 1)}, random_state=4)
     ask_and_tell(
@@ -289,7 +289,7 @@ def of_minimize() -> Trace:
 
 
 def of_resumed_optimizer() -> Trace:
-    """A state read back from JSON in the middle, with points pending."""
+    """A state restored from JSON in the middle, with pending points."""
     space = [{"x": Real(0, 1), "y": Real(0, 1)}, {"z": Real(0, 1), "n": Integer(0, 5)}]
     optimizer = Optimizer(space, "hb-gp-ucb", random_state=7)
     ask_and_tell(optimizer, valley, 14)
@@ -310,7 +310,7 @@ class Counted(ClassifierMixin, BaseEstimator):
         self.depth = depth
 
     def fit(self, X, y):
-        """Count, fail, or keep nothing but the classes."""
+        """Count, fail, or keep only the classes."""
         type(self).n_fits += 1
         if type(self).n_fits == self.stop_before:
             raise KeyboardInterrupt
@@ -320,13 +320,13 @@ class Counted(ClassifierMixin, BaseEstimator):
         return self
 
     def score(self, X, y):
-        """Return what depends on the parameters and the split."""
+        """Return a score that depends on the parameters and the split."""
         bump = float(X[:, 0].mean()) / 100
         return bump - (math.log10(self.C) - 0.5) ** 2 - 0.01 * (self.depth - 3) ** 2
 
 
 def of_resumed_search() -> Trace:
-    """A search that is interrupted and goes on from its checkpoint."""
+    """A search that is interrupted and resumes from its checkpoint."""
     X, y = load_iris(return_X_y=True)
     space = {"C": Real(0.01, 100, log=True), "depth": Integer(1, 8)}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -346,7 +346,7 @@ def of_resumed_search() -> Trace:
 
 
 def results(search: RobustBayesSearchCV) -> Trace:
-    """Return the table of a search but for times, and its optimizer's trace."""
+    """Return the table of a search without times, and its optimizer's trace."""
     table = search.cv_results_
     columns = [key for key in table if "time" not in key]
     rows = [text([table[key][i] for key in columns]) for i in range(search.n_iter_)]

@@ -1,7 +1,7 @@
 """Traces of whole searches: races, schedules, resources, resuming, earlier searches.
 
-A trace has the events in their order (what is asked, fitted and learnt), the table of
-results without times, and the history of the optimizer. Two jobs are two threads.
+A trace has the events in order (what is asked, fitted and learnt), the table of results
+without times, and the history of the optimizer. Two jobs are two threads.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ Words = Callable[[Any], str]
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"a": Real(-1, 1), "b": Real(0.01, 100, log=True)}
-#: One estimator and one policy note what they do here, with one job in this process.
+#: One estimator and one policy record their calls here, with one job in this process.
 EVENTS: list[str] = []
 
 
 class Learner(ClassifierMixin, BaseEstimator):
-    """Pretends to learn: scores have an effect of the fold, noise, and of the rows."""
+    """Pretends to learn: scores have effects of the fold and the rows, and noise."""
 
     stop_before, n_fits, noted = 0, 0, True
 
@@ -59,7 +59,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
 
     def fit(self, X, y):
-        """Note the fit, and from which step it goes on; be interrupted, or fail."""
+        """Record the fit and the step it continues from; be interrupted, or fail."""
         cls = type(self)
         cls.n_fits += 1
         before = getattr(self, "n_done_", 0) if self.warm_start else 0
@@ -73,12 +73,12 @@ class Learner(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Return the class for a third of the rows, and another for the rest."""
+        """Return the class for a third of the rows, and another for the others."""
         chosen = (np.abs(X[:, 0] * 10) % 3 < 1 + self.a).astype(int)
         return self.classes_[chosen]
 
     def score(self, X, y):
-        """Return what depends on the parameters, the fold and the resource."""
+        """Return a score that depends on the parameters, the fold and the resource."""
         rows = int(1e3 * float(np.asarray(X).sum()))
         fold = np.random.default_rng(rows).normal()
         own = np.random.default_rng([int(1e6 * (self.a + 1)), rows]).normal()
@@ -88,7 +88,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
 
 def coarse(estimator: Any, X: Any, y: Any) -> float:
-    """Return a score with much noise, a function of the candidate and the rows."""
+    """Return a noisy score that depends on the candidate and the rows."""
     return float(estimator.score(X, y)) + int(1e4 * estimator.a * np.sum(X)) % 7 / 2
 
 
@@ -104,7 +104,7 @@ class Forgiven(Learner):
 
 
 class Ensemble(Learner):
-    """The same with a number of estimators that may be added to."""
+    """The same with a number of estimators that can grow."""
 
     def __init__(self, a=0.0, b=1.0, n_estimators=18, warm_start=False, random_state=0):
         super().__init__(a, b, steps=n_estimators, warm_start=warm_start)
@@ -112,22 +112,22 @@ class Ensemble(Learner):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Fit so many steps as there are estimators."""
+        """Fit one step for each estimator."""
         self.steps, self.fail_above = self.n_estimators, math.inf
         return super().fit(X, y)
 
 
 class Noting(RobustUCB):
-    """The default, which notes when it suggests and when it learns."""
+    """The default policy, which records its suggestions and updates."""
 
     def suggest(self, state, models, argmax, pending):
-        """Suggest, and note the point."""
+        """Suggest and record the point."""
         x, metadata = super().suggest(state, models, argmax, pending)
         EVENTS.append("ask " + " ".join(float(value).hex() for value in x))
         return x, metadata
 
     def learn(self, state, metadata, history):
-        """Learn, and note how much there is to learn from."""
+        """Learn, and record the number of values."""
         EVENTS.append(f"learn {np.isfinite(history.values).sum()}")
         return super().learn(state, metadata, history)
 
@@ -140,7 +140,7 @@ def made(estimator: Any = None, space: Any = None, **settings: Any) -> Any:
 
 @contextmanager
 def watched(stop_before: int = 0, jobs: int = 1) -> Iterator[None]:
-    """Begin to note events; interrupt one fit; use threads for more than one job."""
+    """Record events; interrupt one fit; use threads for more than one job."""
     Learner.n_fits = Ensemble.n_fits = 0
     Learner.stop_before = Ensemble.stop_before = stop_before
     Learner.noted = Ensemble.noted = jobs == 1
@@ -152,7 +152,7 @@ def watched(stop_before: int = 0, jobs: int = 1) -> Iterator[None]:
 
 
 def fitted(search: Any, text: Words, jobs: int = 1, **how: Any) -> Trace:
-    """Return the trace of a search that is fitted here."""
+    """Fit a search and return its trace."""
     EVENTS.clear()
     with watched(jobs=jobs, **how), suppress(KeyboardInterrupt):
         search.fit(X, y)
@@ -260,7 +260,7 @@ def cases(text: Words) -> dict[str, Callable[[], Trace]]:
 
 
 def of_resources(text: Words) -> Trace:
-    """Ask and tell with a resource: estimates take the place of values."""
+    """Ask and tell with a resource: estimates replace values."""
     from golden_cases import lines
 
     def value(params: dict, amount: int) -> float:
@@ -278,7 +278,7 @@ def of_resources(text: Words) -> Trace:
 
 
 def of_resumed_file(text: Words, settings: dict) -> Trace:
-    """A search that is interrupted, and goes on by the same call."""
+    """A search that is interrupted and resumed by the same call."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "search.db"
         first = fitted(made(**settings, checkpoint=path), text, stop_before=26)
@@ -286,7 +286,7 @@ def of_resumed_file(text: Words, settings: dict) -> Trace:
 
 
 class Clock:
-    """A clock that only fits move on, each by another time."""
+    """A clock that only fits move forward, by different amounts."""
 
     now = 0.0
 
@@ -309,7 +309,7 @@ class Timed(Learner):
 
 
 def of_time_limit(text: Words, settings: dict) -> Trace:
-    """A search that a time limit ends, interrupted, and gone on by the same call."""
+    """A search ended by a time limit, interrupted, and resumed by the same call."""
     how = {"n_iter": 5000, "max_time": 160.0, **settings}
     Timed.n_fits, Timed.clock.now = 0, 0.0
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -322,7 +322,7 @@ def of_time_limit(text: Words, settings: dict) -> Trace:
 
 
 def of_retried(text: Words) -> Trace:
-    """A search whose failed folds are fitted again, when they no longer fail."""
+    """A search whose failed folds are fitted again after they are fixed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "search.db"
         Forgiven.forgiven = False
@@ -343,7 +343,7 @@ def of_continued(text: Words, settings: dict) -> Trace:
 
 
 def of_previous(text: Words, source: str) -> Trace:
-    """A search that begins with the candidates of another."""
+    """A search that starts with the candidates of another."""
     narrow = {"a": Real(-0.5, 0.5), "b": Real(0.1, 10, log=True)}
     with tempfile.TemporaryDirectory() as folder, watched():
         path = Path(folder) / "earlier.db"
@@ -368,7 +368,7 @@ def of_previous(text: Words, source: str) -> Trace:
 
 
 def of_loaded(text: Words) -> Trace:
-    """What a reader makes of a checkpoint: a race that was interrupted."""
+    """A reader's view of a checkpoint: a race that was interrupted."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "search.db"
         search = made(racing="confident", checkpoint=path)
@@ -379,7 +379,7 @@ def of_loaded(text: Words) -> Trace:
 
 
 class Overtaken(Learner):
-    """Candidates of which some finish before others that were asked earlier."""
+    """Some candidates finish before others that were asked earlier."""
 
     turns: Any = None
 
@@ -390,10 +390,10 @@ class Overtaken(Learner):
 
 
 class Turns:
-    """The order in which candidates finish where two of them are in flight.
+    """The order in which candidates finish if two of them are running.
 
-    The next candidate begins when one has been told, so their numbers are known; the
-    first two begin together, and are told apart by their parameter.
+    The next candidate starts when one has been told, so their numbers are known; the
+    first two start together and differ in their parameter.
     """
 
     def __init__(self, first: list[float], order: list[int]) -> None:
@@ -401,7 +401,7 @@ class Turns:
         self.n_begun, self.n_told, self.changed = 2, 0, threading.Condition()
 
     def wait(self, a: float) -> None:
-        """Begin a candidate; return when those before it are told, another begun."""
+        """Start a candidate; return after earlier ones are told and one has started."""
         with self.changed:
             if a in self.first:
                 number = self.first.index(a)
@@ -425,7 +425,7 @@ class Turns:
 
 
 def of_overtaking(text: Words) -> Trace:
-    """The schedule "free", where candidates overtake each other."""
+    """The schedule "free", in which candidates overtake each other."""
     first = [{"a": -0.5, "b": 1.0}, {"a": 0.75, "b": 10.0}]
     order = [1, 2, 0, 3, 5, 6, 7, 4, 8, 10, 9, 11]
     Overtaken.turns = Turns([params["a"] for params in first], order)
@@ -448,7 +448,7 @@ def of_overtaking(text: Words) -> Trace:
 
 
 def of_listened(text: Words) -> Trace:
-    """What is said of each candidate, and when."""
+    """The records of each candidate, and when they are sent."""
 
     def listen(trial: dict) -> None:
         EVENTS.append(text({k: v for k, v in trial.items() if "time" not in k}))
@@ -458,7 +458,7 @@ def of_listened(text: Words) -> Trace:
 
 
 def of_optuna(text: Words) -> Trace:
-    """The policies in a study, with a choice, a failure and a pruned trial."""
+    """The policies in a study with a choice, a failure and a pruned trial."""
     try:
         import optuna
     except ImportError:
@@ -480,7 +480,7 @@ def of_optuna(text: Words) -> Trace:
 
 
 def without_times(state: Any) -> Any:
-    """Return a state as it is, but for what differs from run to run."""
+    """Return a state without parts that differ from run to run."""
     if isinstance(state, dict):
         return {k: without_times(v) for k, v in state.items() if "time" not in k}
     return [without_times(v) for v in state] if isinstance(state, list) else state

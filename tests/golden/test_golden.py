@@ -1,4 +1,4 @@
-"""Searches ask what they asked before: see ``golden.py``."""
+"""Searches ask the same points as before: see ``golden.py``."""
 
 import pytest
 from golden import hashed, stored, trace

@@ -1,4 +1,4 @@
-"""A copy of the package with changes of its text, and a script that uses the copy."""
+"""A copy of the package with changed text, and a script that uses the copy."""
 
 import shutil
 import subprocess
@@ -11,17 +11,17 @@ ROOT = Path(skrobustbo.__file__).parent
 
 
 def output_with(changes, script, folder):
-    """Return what a script prints that uses a changed copy of the package.
+    """Return the output of a script that uses a changed copy of the package.
 
     Parameters
     ----------
     changes : dict of str to dict
-        For each file of the package, what is put in the place of what. Each text to be
-        replaced must stand there once.
+        For each file of the package, replacements of texts. Each text to replace must
+        occur there once.
     script : str
         Python code; its first argument is the path of a checkpoint to write.
     folder : Path
-        Where the copy and the checkpoint are kept.
+        Where to store the copy and the checkpoint.
     """
     shutil.copytree(ROOT, folder / "skrobustbo")
     for name, replaced in changes.items():
@@ -33,7 +33,7 @@ def output_with(changes, script, folder):
         path.write_text(text, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", script, str(folder / "search.ckpt")],
-        cwd=folder,  # before what is installed
+        cwd=folder,  # before the installed package
         capture_output=True,
         text=True,
         check=False,

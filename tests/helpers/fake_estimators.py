@@ -1,7 +1,7 @@
 """Classifiers that only pretend to learn, and searches for their parameters.
 
-Worker processes import them by name: where a test starts processes in ways of its own,
-it hands them `HERE` as part of their path.
+Worker processes import them by name. Tests that start processes in other ways pass
+`HERE` as part of their path.
 """
 
 import math
@@ -20,7 +20,7 @@ FAKE_SPACE = {"a": Real(-1, 1)}
 
 
 class Fake(ClassifierMixin, BaseEstimator):
-    """Fits at once and is best at a = 0.3, whatever the data."""
+    """Fits at once and is best at a = 0.3, for any data."""
 
     def __init__(self, a=0.0):
         self.a = a
@@ -37,9 +37,9 @@ class Fake(ClassifierMixin, BaseEstimator):
 
 
 class Noisy(Fake):
-    """Scores with an effect of the fold, and noise of its own in each fold.
+    """Scores with an effect of the fold, and independent noise in each fold.
 
-    The noise is a function of the candidate and the rows: no two runs differ.
+    The noise is a function of the candidate and the rows, so all runs are equal.
     """
 
     def __init__(self, a=0.0, seconds=0.0, fail_above=math.inf):
@@ -61,7 +61,7 @@ class Noisy(Fake):
 
 
 class Marked(Fake):
-    """Leaves a mark for each fit; sleeps, kills its process or fails, where told to.
+    """Leaves a mark for each fit; sleeps, kills its process or fails if told to.
 
     A mark is a line in the file of its parameter: process, number of rows, time.
     """
@@ -93,7 +93,7 @@ class Marked(Fake):
 
 
 def strike_once(folder):
-    """Kill this process, once in the life of a folder."""
+    """Kill this process, once per folder."""
     flag = Path(folder) / "struck"
     if not flag.exists():
         flag.touch()
@@ -101,7 +101,7 @@ def strike_once(folder):
 
 
 def hang():
-    """Never come back, holding the interpreter's lock."""
+    """Never return, holding the interpreter lock."""
     import re
 
     re.match(r"(a+)+b", "a" * 60)
@@ -121,10 +121,9 @@ def processes_of(folder):
 
 
 def search_of(estimator, space=FAKE_SPACE, **settings):
-    """Return a search over an estimator, of three folds and one seed.
+    """Return a search over an estimator, with three folds and a fixed seed.
 
-    The estimator as given is left out: most tests have in mind which candidates there
-    are.
+    The estimator as given is left out, because most tests assume certain candidates.
     """
     given = {"cv": 3, "random_state": 0, "include_default": False, **settings}
     return RobustBayesSearchCV(estimator, space, **given)

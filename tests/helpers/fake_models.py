@@ -1,4 +1,4 @@
-"""What policies see of models, of values and of a maximiser, in numbers for hands."""
+"""Simple substitutes of models, values and a maximiser, for calculations by hand."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class FakePosterior:
 
 
 class FakeModels:
-    """The objective's unit is 4 of the model's, and its zero at 1."""
+    """One unit of the model is 4 units of the objective, and its zero is 1."""
 
     shift, scale, noise = 1.0, 4.0, 0.1
 
@@ -60,7 +60,7 @@ def argmax(acq, *, inner=False):
 
 
 class Probe:
-    """An argmax that keeps what it was to maximise, inside and at last."""
+    """An argmax that records the functions it maximises."""
 
     def __init__(self, d=1, best=0.0):
         self.d, self.best = d, best

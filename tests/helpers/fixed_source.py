@@ -1,11 +1,11 @@
-"""A source that goes through a list, as a grid search does."""
+"""A source that goes through a list, like a grid search."""
 
 from skrobustbo._trials import Evaluation, Trial
 from skrobustbo.evaluation import Schedule
 
 
 class FixedSource:
-    """Candidates that are all known beforehand, such as a grid.
+    """Candidates that are all known in advance, such as a grid.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class FixedSource:
         return now
 
     def tell(self, trial):
-        """Keep the trial, and learn nothing."""
+        """Store the trial without learning from it."""
         self.trials.append(trial)
 
     def progress(self):
-        """Tell nothing."""
+        """Return nothing."""
         return {}
 
     def columns(self):
-        """Add nothing."""
+        """Return no columns."""
         return {}

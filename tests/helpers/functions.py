@@ -1,4 +1,4 @@
-"""Objectives that tests of several packages share."""
+"""Objectives shared by several tests."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from skrobustbo import Real
 
 
 def berkenkamp(params):
-    """A slope, and a narrow peak at 0.2 that is a little higher."""
+    """A slope, and a narrow peak at 0.2 that is slightly higher."""
     x = params["x"]
     peak = math.exp(-0.5 * ((x - 0.2) / 0.08) ** 2) / (0.08 * math.sqrt(2 * math.pi))
     return 0.6 * x + peak / 8
@@ -20,17 +20,17 @@ BERKENKAMP = 0.7451981532422828
 
 
 def starts_on_the_slope(seed, n=3):
-    """Return points that do not show the peak."""
+    """Return points that do not reveal the peak."""
     rng = np.random.default_rng(seed)
     return [{"x": float(x)} for x in rng.uniform(0.5, 1.0, n)]
 
 
 @dataclass
 class LearningCurves:
-    """Six hills in two dimensions, seen with a part of a resource of 81 units.
+    """Six hills in two dimensions, seen with part of a resource of 81 units.
 
     Below half of the resource, values of the kind "reversed" have the wrong sign, and
-    those of the kind "unrelated" are of other hills.
+    those of the kind "unrelated" come from other hills.
     """
 
     kind: str = "agreeing"

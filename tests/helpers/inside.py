@@ -1,4 +1,4 @@
-"""What tests look at inside an optimizer: nothing else knows how it is built."""
+"""Access to the internals of an optimizer, for all tests."""
 
 from skrobustbo._trials import Evaluation
 
@@ -9,12 +9,12 @@ def branch_of(optimizer, branch=0):
 
 
 def promises(optimizer):
-    """What the branches promise."""
+    """The promises of the branches."""
     return [one.optimistic_bound() for one in optimizer._branches]
 
 
 def balancer(optimizer):
-    """The run-time state of what shares the evaluations among branches."""
+    """The run-time state of the balancer of branches."""
     return optimizer._turns.balancer.state
 
 
@@ -45,7 +45,7 @@ def trials(optimizer):
 
 
 def metadata(optimizer):
-    """What the policy noted about the point asked last."""
+    """The policy's metadata for the point asked last."""
     return trials(optimizer)[-1].metadata
 
 

@@ -1,4 +1,4 @@
-"""What the pages of the documentation say about their order."""
+"""The order of the documentation pages."""
 
 import re
 
@@ -9,7 +9,7 @@ _ENTRY = re.compile(r"^(?:(?P<title>.+) <(?P<named>[\w/.-]+)>|(?P<plain>[\w/.-]+
 def contents(page):
     """Return the entries of a page's toctrees, as pairs of a title and a document.
 
-    The title is None where the document's own is taken.
+    The title is None if the document's own title is used.
     """
     found = []
     for block in _TOCTREE.findall(page.read_text(encoding="utf-8")):

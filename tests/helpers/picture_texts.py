@@ -1,4 +1,4 @@
-"""Where the texts of a figure collide, and which its edges cut off."""
+"""Texts of a figure that overlap or are cut off at its edges."""
 
 import itertools
 
@@ -42,7 +42,7 @@ def overlap(a, b):
 
 
 def outside(figure):
-    """Return the texts that the figure's edges cut off."""
+    """Return the texts cut off at the figure's edges."""
     insets = [child for ax in figure.axes for child in ax.child_axes]
     axes = [ax for ax in [*figure.axes, *insets] if ax.axison]
     found = []

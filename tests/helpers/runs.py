@@ -1,4 +1,4 @@
-"""Optimizers and searches at work: asked, told, written, read back, compared."""
+"""Runs of optimizers and searches: asked, told, written, read back, compared."""
 
 import json
 import math
@@ -10,9 +10,9 @@ from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation import Stops
 from skrobustbo.model_selection._preparing import prepared
 
-#: A space of all kinds of parameters, and what has a value on it and on parts of it.
+#: A space of all kinds of parameters, and a value on it and on parts of it.
 MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-#: The same ranges, finite and endless.
+#: The same ranges, finite and infinite.
 GRID = {"a": [0, 1, 2, 3, 4, 5, 6], "b": [0, 1, 2, 3, 4]}
 CUBE = {"a": Real(0, 6), "b": Real(0, 4)}
 
@@ -23,12 +23,12 @@ def mixed_value(params):
 
 
 def run(optimizer, n, values):
-    """Ask and tell n times the values of a function; return what was asked."""
+    """Ask and tell n values of a function; return the points asked."""
     return run_over_time(optimizer, n, lambda params, t: values(params))
 
 
 def run_over_time(optimizer, n, values):
-    """The same with a function of the parameters and of the time, 0 at first."""
+    """Do the same with a function of the parameters and of time, which starts at 0."""
     asked = []
     for t in range(n):
         asked.append(optimizer.ask())
@@ -43,12 +43,12 @@ def read_back(optimizer, **given):
 
 
 def source_of(search, **data):
-    """Return where a search that has not begun would take its candidates from."""
+    """Return the source of candidates of a search that has not started."""
     return prepared(search, Journal(), data, search.n_iter, Stops())
 
 
 def assert_modelled(records):
-    """See that points are those of a model, which has predicted each of them."""
+    """Check that a model has chosen and predicted each point."""
     assert records
     for record in records:
         assert math.isfinite(record["model_mean"]), record
@@ -56,7 +56,7 @@ def assert_modelled(records):
 
 
 def assert_same(found, expected):
-    """Assert that two searches have the same results, times apart."""
+    """Assert that two searches have the same results, except for times."""
     found, expected = found.cv_results_, expected.cv_results_
     assert list(found) == list(expected)
     for key, values in expected.items():

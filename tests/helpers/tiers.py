@@ -1,15 +1,15 @@
-"""Parameters of a test, of which those of a few are enough for each run."""
+"""Parameter values of tests, some of which run only in slower tiers."""
 
 import pytest
 
 
 def mostly_slow(first, *others):
-    """Return values of which all but the first are slow."""
+    """Return values, marked as slow except for the first."""
     return [first, *(pytest.param(value, marks=pytest.mark.slow) for value in others)]
 
 
 def mostly_long(values, slow):
-    """Return values of which all that are not in `slow` are long."""
+    """Return values, marked as long unless they are in `slow`."""
     assert all(value in values for value in slow)
     return [
         pytest.param(

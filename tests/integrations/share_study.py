@@ -1,4 +1,4 @@
-"""A worker of a study that several processes share: share_study.py URL SEED TRIALS."""
+"""A worker of a study shared by several processes: share_study.py URL SEED TRIALS."""
 
 import sys
 import warnings
@@ -9,12 +9,12 @@ from skrobustbo.integrations.optuna import RobustSampler
 
 
 def objective(trial):
-    # Its maximum is a corner: there two workers are likeliest to want the same point.
+    # Its maximum is a corner, where two workers are most likely to want the same point.
     return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
 
 
 def work(url, seed, n_trials):
-    """Make trials until the study has `n_trials`."""
+    """Run trials until the study has `n_trials`."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.load_study(
         study_name="shared", storage=url, sampler=RobustSampler(seed=seed)

@@ -1,4 +1,4 @@
-"""Parameters of the boosting libraries, which their `get_params` lists in part."""
+"""Parameters of the boosting libraries, some of which `get_params` does not list."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from skrobustbo._names import slip_of
 
 X, y = make_classification(60, 5, n_informative=3, random_state=0)
 
-#: A package, its classifier with few trees, a parameter that is not listed and a slip.
+#: A package, its classifier with few trees, an unlisted parameter and a misspelling.
 MAKERS = {
     "catboost": (
         "CatBoostClassifier",
@@ -39,7 +39,7 @@ MAKERS = {
     ),
 }
 
-#: Names that the libraries document elsewhere, or take for others.
+#: Names that the libraries document elsewhere, or treat as others.
 LEGAL = {
     "catboost": "depth max_depth n_estimators num_trees num_boost_round eta rsm "
     "colsample_bylevel l2_leaf_reg reg_lambda num_leaves max_leaves max_bin "
@@ -80,7 +80,7 @@ def search(estimator, space, **more):
 def package(request):
     pytest.importorskip(request.param)
     with warnings.catch_warnings():
-        # The libraries' own warnings are none of ours.
+        # The libraries' own warnings are not ours.
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", message="In 'param_space'")
         yield request.param

@@ -1,4 +1,4 @@
-"""Without MLflow, Optuna and Ray the modules are imported, and say what to install."""
+"""Without MLflow, Optuna and Ray, modules can be imported and say what to install."""
 
 import importlib.util
 import subprocess

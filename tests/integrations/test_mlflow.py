@@ -1,4 +1,4 @@
-"""What MLflow is told of a search, by a callback and by its own autologging."""
+"""What a callback and MLflow's autologging log about a search."""
 
 import math
 import os
@@ -27,7 +27,7 @@ from skrobustbo.integrations.mlflow import MLflowCallback
 mlflow = pytest.importorskip("mlflow")
 pytest.importorskip("sqlalchemy")  # for a local database
 
-# What these packages warn of is not ours.
+# Warnings of these packages are not ours.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 X, y = load_iris(return_X_y=True)
@@ -36,13 +36,13 @@ GUIDE = Path(__file__).parents[2] / "docs" / "searching.md"
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
-    """Make a database once, as that takes seconds."""
+    """Create a database once, because this takes seconds."""
     return f"sqlite:///{tmp_path_factory.mktemp('mlflow')}/runs.db"
 
 
 @pytest.fixture(autouse=True)
 def store(database, tmp_path):
-    """Give each test an experiment of its own; return its tracking URI and name."""
+    """Give each test its own experiment; return its tracking URI and name."""
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(database)
     name = tmp_path.as_uri()
@@ -56,7 +56,7 @@ def store(database, tmp_path):
 
 @pytest.fixture
 def autolog():
-    """Return what turns autologging of a package on, until the test ends."""
+    """Return a function that turns on autologging of a package until the test ends."""
     on = set()
 
     def turn_on(name, **settings):
@@ -78,7 +78,7 @@ def parent_of(run):
 
 
 def family():
-    """Return the only run that is below no other, and those below it by number."""
+    """Return the only top-level run, and those below it by number."""
     (whole,) = [run for run in runs() if parent_of(run) is None]
     below = [run for run in runs() if run is not whole and parent_of(run) is not None]
     assert {parent_of(run) for run in below} <= {whole.info.run_id}
@@ -88,14 +88,14 @@ def family():
 
 
 def logged(estimator=None, callback=None, **settings):
-    """Return a search that tells MLflow what it does."""
+    """Return a search that logs to MLflow."""
     callback = MLflowCallback() if callback is None else callback
     given = {"n_iter": 6, **settings}
     return search_of(estimator or Noisy(), on_trial=callback, **given)
 
 
 def check_family(search):
-    """Check that all of a search is there, as its results have it, and return it."""
+    """Check that the whole search is logged as in its results, and return the run."""
     whole, below = family()
     results = search.cv_results_
     assert list(below) == list(range(len(results["params"])))
@@ -179,7 +179,7 @@ def test_the_names_are_those_of_autologging(autolog):
     assert len(below) == 2
     wanted = {name for name in expected.data.params if name.startswith("best_")}
     assert wanted == {"best_C"} <= set(whole.data.params)
-    # Its own training scores come from the refit, as theirs do.
+    # Our training scores come from the refit, like theirs.
     assert set(whole.data.metrics) == set(expected.data.metrics)
     missing = set(some.data.metrics) - set(below[0].data.metrics)
     assert {n for n in missing if not n.startswith(("rank", "std_"))} == set()
@@ -214,7 +214,7 @@ def test_a_longer_search_goes_on_with_the_run(tmp_path):
 
 
 class Mended(Fake):
-    """Fails until the folder is there that mends it."""
+    """Fails until a certain folder exists."""
 
     def __init__(self, a=0.0, folder=""):
         super().__init__(a)
@@ -384,7 +384,7 @@ def test_a_refused_search_begins_no_run():
 
 
 def warnings_of(search):
-    """Fit a search and return what was warned of, by it."""
+    """Fit a search and return the warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(X, y)
@@ -431,7 +431,7 @@ def test_a_server_that_stays_away_leaves_no_run_active(monkeypatch):
 
 
 class Odd:
-    """A value whose text is of no use."""
+    """A value whose text is useless."""
 
     def __init__(self, text):
         self.text = text

@@ -1,4 +1,4 @@
-"""The sampler in studies: what it asks, and what it makes of all kinds of trials."""
+"""The sampler in studies: the points it asks, and how it uses all kinds of trials."""
 
 import itertools
 import math
@@ -167,7 +167,7 @@ def test_values_are_those_of_the_distributions():
 
 @pytest.mark.parametrize("choices", [[0, 0.0, 2], [True, 1, 3, 1.0], [2, "a", 2.0]])
 def test_equal_choices_are_one(choices):
-    """Optuna does not tell them apart: what it has is the first of them."""
+    """Optuna does not distinguish them and stores the first one."""
     study = study_of(RobustSampler(seed=0), direction="maximize")
     others = [c for i, c in enumerate(choices) if choices.index(c) == i]
 
@@ -409,7 +409,7 @@ def shared_points(folder, n_trials):
 
 
 def imitated(study, n_times):
-    """Ask for a trial while another worker makes the same proposals, so many times."""
+    """Ask for a trial while another worker makes the same proposals `n_times`."""
     other = study.ask()
     write, written = study._storage.set_trial_system_attr, []
 
@@ -429,7 +429,7 @@ def test_a_proposal_that_another_worker_has_made_is_given_up(policy, n_startup):
     study = study_of(RobustSampler(seed=0, policy=policy, n_startup_trials=n_startup))
     study.optimize(objective, n_trials=6)
     trial, written = imitated(study, 3)
-    # The other worker has but the last of these now: earlier ones may come again.
+    # The other worker has only the last of these now: earlier ones may be asked again.
     proposed = [*written, trial.params]
     assert len(proposed) == 4
     assert all(a != b for a, b in itertools.pairwise(proposed))

@@ -1,4 +1,4 @@
-"""The folder for OptunaHub is laid out as its registry wants, and works."""
+"""The folder for OptunaHub has the layout that its registry requires, and works."""
 
 import importlib.util
 import inspect
@@ -16,13 +16,13 @@ ROOT = Path(__file__).parents[2] / "docs" / "optunahub"
 PACKAGE = "package/samplers/skrobustbo"
 FOLDER = ROOT / PACKAGE
 KEYS = ["author", "title", "description", "tags", "optuna_versions", "license"]
-#: Sections that every package of the registry has.
+#: Sections of every package in the registry.
 SECTIONS = {"Abstract", "APIs", "Installation", "Example"}
 
 
 @pytest.fixture
 def module():
-    """The package as OptunaHub imports it: by its file, under a name of the hub."""
+    """The package as OptunaHub imports it: from its file, under a name of the hub."""
     pytest.importorskip("optuna")
     if importlib.util.find_spec("optunahub") is not None:
         import optunahub

@@ -1,4 +1,4 @@
-"""Ray Tune's spaces, of domains that look like Ray's: no Ray is needed."""
+"""Ray Tune's spaces, with substitutes of Ray's domains, so that Ray is not needed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fitted searches are written and read by skops, joblib and pickle, and go on."""
+"""skops, joblib and pickle store and restore fitted searches, which can then resume."""
 
 import io
 import pickle
@@ -85,7 +85,7 @@ SEARCHES = {
 SEARCHES["branches"]["param_space"] = BRANCHES
 
 
-#: joblib pickles, and pickle takes more than skops does.
+#: joblib pickles, and pickle accepts more than skops does.
 CASES = [("skops", name) for name in SEARCHES]
 CASES += [("joblib", name) for name in ("plain", "branches", "racing", "resource")]
 

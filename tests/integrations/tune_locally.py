@@ -1,4 +1,4 @@
-"""Tune on a local Ray, save, restore and go on: tune_locally.py FOLDER."""
+"""Tune with a local Ray, save, restore and continue: tune_locally.py FOLDER."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from ray import train, tune
 
 from skrobustbo.integrations.ray import RobustSearcher
 
-# Older versions of Ray have these with the trainers.
+# Older versions of Ray have these in another module.
 RunConfig = getattr(tune, "RunConfig", None) or train.RunConfig
 report = tune.report if hasattr(tune, "RunConfig") else train.report
 
@@ -35,7 +35,7 @@ def trainable(config):
 
 
 def run(folder):
-    """Return what a run, its saved state and its restored run have come to."""
+    """Return the results of a run, its saved state and its restored run."""
     first = {"lr": 0.5, "net": {"width": 12, "act": "tanh"}}
     tuner = tune.Tuner(
         trainable,

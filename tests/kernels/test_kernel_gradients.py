@@ -26,7 +26,7 @@ from skrobustbo.kernels import (
     with_length_scale,
 )
 
-#: The same examples at every run, however busy the machine.
+#: The same examples in every run, however busy the machine is.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -188,7 +188,7 @@ def test_with_length_scale_multiplies_every_length_scale(kernel, theta):
         single = np.ndim(value) == 0  # takes the geometric mean
         factor = np.exp(np.log(theta).mean()) if single else np.asarray(theta)
         np.testing.assert_allclose(value, before[name] * factor)
-    assert repr(scales(kernel)) == repr(before)  # a copy: the argument stays
+    assert repr(scales(kernel)) == repr(before)  # a copy: the argument does not change
     others = kernel.get_params().keys() - before.keys()
     for name in others:
         if np.isscalar(kernel.get_params()[name]):

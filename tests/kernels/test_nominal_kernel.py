@@ -1,4 +1,4 @@
-"""A column of codes is to a kernel what one column for each choice would be."""
+"""A column of codes is equivalent to one column for each choice."""
 
 import numpy as np
 import pytest

@@ -221,7 +221,7 @@ def test_stationarity():
 
 
 def differences(name, function, Z, step=1e-5):
-    """Return central differences, zero in a column of which only some values exist."""
+    """Return central differences, zero in a column with only some valid values."""
     held = {SET} if name in ("empirical", "sensors in time", "all") else set()
     gradient = np.zeros((*function(Z).shape, Z.shape[1]))
     for j in set(range(Z.shape[1])) - held:

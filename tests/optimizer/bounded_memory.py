@@ -1,8 +1,8 @@
-"""Searches of random spaces by one policy, in no more memory than is promised.
+"""Search random spaces with one policy within the promised memory.
 
 OPENBLAS_NUM_THREADS=1 python tests/optimizer/bounded_memory.py POLICY N
 
-Each thread of a BLAS library has buffers of its own, hence the one.
+Each thread of a BLAS library has its own buffers, so one thread is used.
 """
 
 import resource

@@ -1,15 +1,15 @@
-"""Thousands of steps with failures and restarts: exact, in flat time and memory.
+"""Thousands of steps with failures and restarts: exact, in constant time and memory.
 
     python tests/optimizer/soak.py [--policy NAME ...] [--steps N] [--seed S]
 
 Without arguments: 5,000 steps of each of the policies that forget, 1,000 of "robust".
 
-The objective jumps at random times, one evaluation in ten fails, and now and then the
-optimizer is written to JSON and read back: both go on with the same point, or the run
-stops there. Of policies that forget, a step of the last fifth must cost no more than
-one of the second fifth, up to noise; the log grows by a small record with each step.
-With "robust" a step costs the more the more is known, but memory stays within bounds.
-Written for the project's own code: pytest runs a few steps of it only.
+The objective jumps at random times, one evaluation in ten fails, and sometimes the
+optimizer is written to JSON and read back. Both must continue with the same point, or
+the run stops. For policies that forget, a step of the last fifth must cost no more than
+one of the second fifth, up to noise; the log grows by a small record per step. With
+"robust", steps become slower with more values, but memory stays bounded. Written for
+the project's own code: pytest runs only a few steps of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Small matrices and many threads do not mix; to be said before NumPy is loaded.
+# Many threads slow down small matrices; this must be set before NumPy is loaded.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
@@ -38,18 +38,18 @@ SPACE = {
     "n": Integer(1, 50),
     "kind": Categorical(KINDS),
 }
-#: Steps of each policy, and whether its cost must not grow with them.
+#: Steps of each policy, and whether its cost must stay constant.
 PLAN = {"et-gp-ucb": (5000, True), "sw-gp-ucb": (5000, True), "robust": (1000, False)}
-#: Odds, in each step, of a failure, a jump of the objective and a restart.
+#: Probability per step of a failure, a jump of the objective and a restart.
 FAILURE, JUMP, RESTART = 0.1, 0.02, 0.01
-#: How much dearer, by median processor time, the last fifth may be than the second.
+#: Maximum ratio of median processor times of the last fifth and the second.
 TIME = 1.75
-#: Steps below which a fifth has too few resets for a median to tell: not judged.
+#: With fewer steps, a fifth has too few resets for a median, and is not checked.
 LONG = 2500
-#: Most that memory may grow by with each step, in bytes: for the log alone, and where
-#: all values are remembered and matrices grow with them (500 MiB in 1,000 steps).
+#: Maximum growth of memory per step, in bytes: for the log alone, and if all values are
+#: used and matrices grow with them (500 MiB in 1,000 steps).
 RECORD, FACTORS = 8192, 2**19
-#: What may come on top, loaded or cached on first use, in bytes.
+#: Additional memory that is loaded or cached on first use, in bytes.
 LOADED = 2**23
 
 
@@ -81,7 +81,7 @@ class Jumping:
 
 
 def resident() -> float:
-    """Return the memory held at present, in bytes (the most so far, but on Linux)."""
+    """Return the current memory in bytes (the peak, except on Linux)."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -96,7 +96,7 @@ def read_back(optimizer: Optimizer) -> Optimizer:
 
 @dataclass
 class Run:
-    """What one run measured."""
+    """Measurements of one run."""
 
     seconds: list[float] = field(default_factory=list)
     bytes: list[float] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Run:
 
 
 def soak(policy: str, steps: int, seed: int = 0) -> Run:
-    """Return the figures of one run; AssertionError where a restart changes it."""
+    """Return the figures of one run; AssertionError if a restart changes it."""
     rng = np.random.default_rng(seed)
     objective, run = Jumping(rng), Run()
     optimizer = Optimizer(SPACE, policy, random_state=seed)
@@ -147,7 +147,7 @@ def soak(policy: str, steps: int, seed: int = 0) -> Run:
 
 
 def check_log(optimizer: Optimizer, steps: int, run: Run) -> None:
-    """See to it that nothing was lost or told twice on the way."""
+    """Check that nothing was lost or told twice."""
     history = optimizer.history_
     assert len(history) == steps
     assert not any(record["pending"] for record in history)
@@ -160,13 +160,13 @@ def check_log(optimizer: Optimizer, steps: int, run: Run) -> None:
 
 
 def grown(run: Run) -> float:
-    """Return by how many bytes memory grew with each step, second fifth to last."""
+    """Return the bytes of memory per step from the second fifth to the last."""
     n = len(run.bytes)
     return (run.fifth("bytes", 5) - run.fifth("bytes", 2)) / (3 * n / 5)
 
 
 def growth(run: Run, flat: bool) -> list[str]:
-    """Return what grew more than it may."""
+    """Return what grew more than allowed."""
     n = len(run.seconds)
     slow = flat and n >= LONG and run.ratio("seconds") > TIME
     allowed = LOADED / (3 * n / 5) + (RECORD if flat else FACTORS)
@@ -191,7 +191,7 @@ def report(policy: str, run: Run) -> str:
 
 
 def main() -> int:
-    """Run what the command line asks for; 1 if something grew that must not."""
+    """Run the command line; return 1 if something grew too much."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--policy", nargs="+", default=list(PLAN), metavar="NAME")
     parser.add_argument("--steps", type=int, help="instead of the policy's own number")

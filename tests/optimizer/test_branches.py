@@ -1,4 +1,4 @@
-"""A list of dicts is one search over branches."""
+"""A list of dicts defines one search over branches."""
 
 import json
 import math
@@ -63,7 +63,7 @@ def test_a_branched_space_maps_points_exactly():
 
 def test_few_points_of_branches_that_share_some():
     space = Space([{"n": Integer(1, 9)}, {"n": Integer(5, 20)}])
-    for seed in range(4):  # whichever branch none of them is of
+    for seed in range(4):  # whichever branch none of them belongs to
         (params,) = space.sample(1, seed)
         assert 1 <= params["n"] <= 20
 
@@ -128,7 +128,7 @@ def test_every_policy_works_and_resumes_exactly(name):
     optimizer.ask(3)
 
 
-#: What a search of one dict asks, whether or not there are branches and constraints.
+#: A search of one dict asks the same, with or without branches and constraints.
 BEFORE = {
     "robust": "0c38 2a1 5a19 8b2 6a1 9a1 4a1 6a2 7a1 7a2",
     "lb-gp-ucb": "0c38 2a1 5a19 8b2 1a1 2a2 3a1 1a2 2a3 9b9",
@@ -159,7 +159,7 @@ def test_one_branch_asks_what_its_dict_asks():
 
 
 def test_a_branch_asks_what_a_search_of_it_alone_would():
-    """The first branch has the seed of the search: its own order of points."""
+    """The first branch has the seed of the search, and so its order of points."""
     optimizer = Optimizer(TWO, n_initial_points=12, random_state=3)
     joint, n = run(optimizer, 12, score), optimizer._branches[0].design.n_planned
     alone = run(Optimizer(TWO[0], n_initial_points=n, random_state=3), n, score)
@@ -197,7 +197,7 @@ def test_a_hopeless_branch_is_given_up():
 
 
 def test_scales_of_branches_do_not_matter():
-    """A branch of huge differences does not blind the search of a fine one."""
+    """A branch with huge differences does not hide those of another."""
     space = [{"a": Real(0, 1)}, {"b": Real(0, 1)}]
 
     def values(params):
@@ -247,7 +247,7 @@ def test_an_infinite_branch_goes_on_alone():
 
 
 def test_a_branch_left_alone_resumes_exactly():
-    """Without rivals no promise is made: what is noted of it is no number."""
+    """Without rivals there is no promise: it is recorded as nan."""
     space = [{"i": [1]}, {"x": Real(0, 1)}, {"x": Real(2, 3)}]
     values = lambda p: p.get("i", 0) - p.get("x", 0)  # noqa: E731
     optimizer = Optimizer(space, horizon=30, random_state=0)
@@ -301,7 +301,7 @@ def test_failures_of_a_whole_branch():
 
 
 PAIR = [{"a": Real(0, 1)}, {"b": Real(0, 1)}]
-#: Units of an objective: what its values are multiplied by, and what is added.
+#: Units of an objective: a factor and an offset of its values.
 UNITS = [(1.0, 0.0), (1e6, -3e6), (1e-6, 0.0), (1e-6, -5e-6), (1.0, 10.0)]
 
 
@@ -322,7 +322,7 @@ def constant(params):
 
 
 def nearly_constant(params):
-    """The first points of one branch are equal, as most scores of a stump."""
+    """The first points of one branch have equal values, like most scores of a stump."""
     return 0.5 + 0.2 * (params["b"] > 0.9) if "b" in params else constant(params)
 
 
@@ -339,7 +339,7 @@ def test_the_units_of_the_objective_do_not_matter(values, policy):
 def test_a_branch_that_only_fails_gets_little(unit):
     asked, optimizer = sequence(failing, 40, unit)
     assert asked.count(1) <= 10
-    assert 1 <= asked[20:].count(1) <= 3  # it might yet succeed
+    assert 1 <= asked[20:].count(1) <= 3  # it may still succeed
     assert optimizer.best_params_["a"] == pytest.approx(0.3, abs=0.01)
     assert optimizer.regret_bound() < 0.1 * unit[0]
 
@@ -383,7 +383,7 @@ def test_what_has_failed_has_reached_nothing():
 
 
 def test_promises_follow_the_units_of_all_values():
-    """A branch that failed is worth the worst of the others, which may change."""
+    """A branch that failed counts as the worst of the others, which may change."""
     _, optimizer = sequence(failing, 10)
     before = inside.promises(optimizer)[1]
     optimizer.tell({"a": 0.99}, -1e3)
@@ -407,7 +407,7 @@ def test_a_branch_of_which_nothing_is_told_yet_is_asked_all_the_same(policy):
     asked = optimizer.ask(optimizer.n_initial_points)
     optimizer.tell([p for p in asked if "i" in p], [1.0, 2.0])
     more = optimizer.ask(6)
-    if not optimizer.policy.repeats:  # else it goes on where values are
+    if not optimizer.policy.repeats:  # otherwise it continues where values are
         assert [sum(name in params for params in more) for name in "xy"] == [3, 3]
         points = {json.dumps(params) for params in [*asked, *more]}
         assert len(points) == len(asked) + 6
@@ -436,7 +436,7 @@ def test_looking_at_several_branches():
 
 
 def test_stable_policies_compare_worst_cases():
-    """A high peak that a perturbation falls from is not what to deploy."""
+    """A high peak that a perturbation falls off must not be deployed."""
     space = [{"a": Real(0, 1)}, {"b": Real(0, 1)}]
 
     def values(params):
@@ -477,7 +477,7 @@ def test_equal_promises_take_turns():
 
 
 def test_queries_are_balanced_against_the_promise():
-    """R of the branch just chosen is at most what any other's next would be."""
+    """R of the chosen branch is at most that of any other after one more query."""
     rule, upper, reached = balancer(3), {0: 1.0, 1: 0.7, 2: -5.0}, 0.4
     for i in range(60):
         b = rule.choose(upper, reached, [])
@@ -498,7 +498,7 @@ def test_failing_branches_get_ever_less():
         rule.learn(asked[-1], i, math.inf, np.zeros(i + 1), 1.0)
     assert 3 <= asked.count(1) <= 16  # a promise of any height
     assert asked.count(0) == pytest.approx(asked.count(2), abs=1)
-    assert asked[:9].count(1) == 3  # a few queries may have bad luck
+    assert asked[:9].count(1) == 3  # a few queries may be unlucky
 
 
 def test_branches_that_all_fail_take_turns():
@@ -516,7 +516,7 @@ def test_pending_queries_count_in_the_balance():
 
 
 def filled(values, width, **settings):
-    """Return a balancer after the values of each branch, told in turns."""
+    """Return a balancer after the values of each branch, told alternately."""
     rule, z = balancer(len(values), **settings), []
     for row in zip(*values, strict=True):
         for b, value in enumerate(row):
@@ -543,7 +543,7 @@ def test_the_last_branch_is_never_eliminated():
 
 
 def test_branches_without_a_shared_key_order():
-    """Where two branches have the same parameters, values tell which is meant."""
+    """If two branches have the same parameters, the values decide which is meant."""
     space = Space(
         [
             {"c": Categorical(["p", "q"]), "x": Real(0, 1)},
@@ -568,7 +568,7 @@ NARROW = [
 
 
 def narrow(params):
-    """A narrow peak in the branch that is worst almost everywhere, two good ones."""
+    """A narrow peak in the branch that is worst almost everywhere."""
     if "a1" in params:
         r2 = (params["a1"] - 0.2) ** 2 + (params["a2"] - 0.8) ** 2
         return 0.6 + 0.39 * math.exp(-r2 / (2 * 0.15**2))
@@ -579,7 +579,7 @@ def narrow(params):
 
 @pytest.mark.slow
 def test_a_joint_search_is_nearly_as_good_as_three():
-    """The study behind the balancer's constants, on the hardest of its problems."""
+    """The study behind the balancer's constants, on its hardest problem."""
     shortfalls, shares = [], []
     for seed in range(8):
         joint = maximize(narrow, NARROW, n_iter=60, random_state=seed)

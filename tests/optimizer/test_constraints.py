@@ -28,7 +28,7 @@ def disc(params):
 
 
 def corner(params):
-    """Larger towards a corner that the disc does not reach."""
+    """Larger towards a corner that is outside the disc."""
     return params["x"] + params["y"]
 
 
@@ -57,7 +57,7 @@ def test_the_predicate_sees_plain_params_and_no_point_twice():
         assert set(params) == {"x", "n", "c"}
         assert type(params["x"]) is float
         assert type(params["n"]) is int
-        params.clear()  # it is given a copy
+        params.clear()  # it gets a copy
         return True
 
     space = {"x": Real(0, 1), "n": Integer(1, 9), "c": ["a", "b"]}
@@ -129,7 +129,7 @@ def test_finite_spaces_are_exhausted(space):
 
 
 def test_large_finite_spaces_are_exhausted():
-    """Too many points to count: the last are found by going through all."""
+    """There are too many points to count: the last ones are found by listing all."""
     space = {"i": Integer(0, 299), "j": Integer(0, 299)}
     optimizer = Optimizer(
         space,
@@ -169,7 +169,7 @@ def test_points_given_that_violate_them():
     with pytest.raises(ValueError, match=r"'initial_params'.*'x': 1\.0"):
         Optimizer(SQUARE, constraints=disc, initial_params=[bad])
     optimizer = Optimizer(SQUARE, constraints=disc, random_state=0)
-    optimizer.tell(bad, 2.0)  # known all the same
+    optimizer.tell(bad, 2.0)  # known anyway
     assert optimizer.best_params_ == bad
     assert all(map(disc, run(optimizer, 10, corner)))
 
@@ -227,7 +227,7 @@ def test_perturbations_stay_feasible(space):
 
 
 class Fixed:
-    """An acquisition without a gradient to speak of."""
+    """An acquisition without a useful gradient."""
 
     def __init__(self, value):
         self.value = value
@@ -288,6 +288,6 @@ def test_every_step_along_a_border_is_looked_at(monkeypatch):
     space = Space(SQUARE).within(Constraint(disc))
     x, _ = Maximizer(space, rng=np.random.default_rng(0))(Slope())
     assert corner(space.decode(x)) > 0.99
-    assert len(drawn) == 3  # after the climbs; around no incumbent, as there is none
+    assert len(drawn) == 3  # after the climbs; there is no incumbent
     seen = set(map(tuple, asked))
     assert all(tuple(row) in seen for X in drawn for row in X.tolist())

@@ -1,4 +1,4 @@
-"""Values that are estimates: noise of their own, never the best, kept in the state."""
+"""Estimated values: they have their own noise, are never best, and are stored."""
 
 import json
 
@@ -14,7 +14,7 @@ SPACE = {"x": Real(0, 1)}
 
 
 def told(policy="robust", n=10, std=0.2):
-    """Return an optimizer of which every third value is an estimate."""
+    """Return an optimizer with every third value an estimate."""
     optimizer = Optimizer(SPACE, policy, n_initial_points=4, random_state=0)
     for i in range(n):
         evaluation = optimizer._propose()
@@ -85,7 +85,7 @@ def test_no_centre_is_recommended_whose_query_was_stopped(cls, seed):
     for i in range(9):
         evaluation = optimizer._propose()
         value = -((evaluation.params["x"] - 0.3) ** 2)
-        # Of the centres, one only has a value that was measured in full.
+        # Only one of the centres has a fully measured value.
         optimizer._record(evaluation, value, 0.1 if i > 3 else 0.0)
     centres = inside.state(optimizer).centres
     assert len(centres) == 6

@@ -1,4 +1,4 @@
-"""`expected_gain`: what a few more candidates are expected to gain."""
+"""`expected_gain`: the expected gain of a few more candidates."""
 
 import json
 import math
@@ -26,7 +26,7 @@ def told(n=15, space=None, policy="robust", value=None, seed=0, **settings):
 
 
 def test_the_gain_of_all_points_is_that_of_brute_force():
-    """Of a small space, all points are chosen: a maximum of a normal vector is left."""
+    """All points of the small space are chosen: a maximum of a normal vector."""
     space = {"x": Integer(0, 11)}
     policy = GPUCB(Matern(0.2, nu=2.5), noise=0.2, normalize_y=False)
     optimizer = told(
@@ -170,7 +170,7 @@ def level(best, found):
 
 
 def test_gains_of_branches_by_hand():
-    # The worse model says that branch 0 has reached 3, and branch 1 only 1.
+    # According to the worse model, branch 0 has reached 3, and branch 1 only 1.
     branches = [[level(4.0, 4.5), level(3.0, 3.5)], [level(1.0, 3.2), level(2.0, 2.5)]]
     # 0.5 in branch 0, and 3.2 against 3 in branch 1.
     assert expected_gain(branches) == pytest.approx(0.7)

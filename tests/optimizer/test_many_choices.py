@@ -97,7 +97,7 @@ def test_all_of_a_few_hundred_choices_are_tried_once():
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of memory")
 @pytest.mark.parametrize("policy", available())
 def test_memory_is_bounded(policy):
-    """What docs/spaces.md says, under a limit of the operating system."""
+    """The figures in docs/spaces.md, under a memory limit of the operating system."""
     script = Path(__file__).with_name("bounded_memory.py")
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = {**os.environ, **dict.fromkeys(names, "1")}

@@ -1,4 +1,4 @@
-"""`maximize` with several evaluations side by side, and what ends it too early."""
+"""`maximize` with several evaluations in parallel, and early ends."""
 
 import os
 import signal
@@ -126,7 +126,7 @@ def raising(error):
 
 def interrupt(params):
     os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(0.05)  # the handler runs in here at the latest
+    time.sleep(0.05)  # the handler runs here at the latest
     return 0.0
 
 
@@ -258,7 +258,7 @@ def test_an_exception_of_the_callback_carries_the_result_so_far(settings):
 
     with pytest.raises(RuntimeError, match="mine") as caught:
         run(callback=callback, **settings)
-    # All of a round are evaluated by then.
+    # All evaluations of a round have finished by then.
     n = 8 if settings.get("batch_size") == 4 else 5
     assert caught.value.result.nfev == n
 
@@ -296,7 +296,7 @@ def test_what_is_finished_beside_an_exception_is_kept(schedule, act):
             others.wait()
         if number == 3:
             others.wait()
-            time.sleep(0.2)  # the others are as good as finished
+            time.sleep(0.2)  # the others have almost finished
             raise RuntimeError("mine") if act == "raise" else KeyboardInterrupt
         return hill(params)
 

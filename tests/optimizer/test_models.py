@@ -1,4 +1,4 @@
-"""`models_`: scikit-learn's regressors, as a search has them, for its users."""
+"""`models_`: the regressors of a search for its users."""
 
 import math
 
@@ -11,8 +11,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from skrobustbo import Candidate, Categorical, Optimizer, Real, policies
 from skrobustbo.surrogate import IncrementalGPR
 
-#: Whether models contradict the values depends on the initial design. It is no matter
-#: here.
+#: Whether models contradict the values depends on the initial design, which is
+#: irrelevant here.
 pytestmark = pytest.mark.filterwarnings("ignore:All candidate models contradict")
 
 NAMES = sorted(policies.available())

@@ -1,4 +1,4 @@
-"""Values and points that are hard on double precision: the tuner stays useful."""
+"""Values and points that are hard for double precision: the search stays useful."""
 
 import math
 
@@ -24,7 +24,7 @@ def searched(objective, n=30, seed=0, told=()):
 
 
 def miss(optimizer):
-    """Return how far below its maximum the bowl is where the search recommends."""
+    """Return how far the bowl at the recommended point is below its maximum."""
     return -bowl(optimizer.recommend())
 
 
@@ -34,7 +34,7 @@ def test_the_scale_of_the_objective_does_not_matter(scale, offset):
     found = searched(lambda params: scale * (offset + bowl(params)))
     assert miss(found) < 1e-3
     plain = searched(lambda params: offset + bowl(params))
-    # The first model steps are the same but for rounding; later ones amplify it.
+    # The first model steps are equal up to rounding, which later steps amplify.
     for ours, theirs in zip(found.history_[:8], plain.history_[:8], strict=True):
         for name in SPACE:
             assert ours["params"][name] == pytest.approx(
@@ -136,6 +136,6 @@ def test_a_value_far_too_good_does_not_end_the_search():
 
 
 def test_steps_of_a_score():
-    # Accuracies come in steps: most neighbours have equal values.
+    # Accuracies have few levels: most neighbours have equal values.
     found = searched(lambda params: round(40 * bowl(params)) / 40, n=40)
     assert miss(found) < 1 / 40

@@ -225,7 +225,7 @@ def test_recommend_distrusts_a_lucky_value():
     optimizer = Optimizer({"x": Real(0, 1)}, policies.GPUCB(noise=0.5), random_state=0)
     xs = np.linspace(0, 1, 21)
     values = -((xs - 0.5) ** 2) * 20
-    values[2] = 0.4  # far from the peak, beside points that are bad
+    values[2] = 0.4  # far from the peak, next to bad points
     optimizer.tell([{"x": float(x)} for x in xs], values)
     assert optimizer.best_params_["x"] == pytest.approx(0.1)
     assert abs(optimizer.recommend()["x"] - 0.5) < 0.11
@@ -265,7 +265,7 @@ def test_repr_and_pickle():
 
 
 def test_failures_push_the_search_away():
-    """Half of the space fails; after a while hardly any but filling looks there."""
+    """Half of the space fails; later, only filling still asks there."""
     late = []
     for seed in range(8):
         optimizer = Optimizer({"x": Real(0, 1)}, random_state=seed)
@@ -278,7 +278,7 @@ def test_failures_push_the_search_away():
         late += [record["params"]["x"] for record in asked[10:]]
     fail = [x for x in late if x > 0.5]
     assert len(fail) <= 8
-    # The best values are next to those that fail.
+    # The best values are next to failing ones.
     assert np.median(fail) < 0.52
 
 

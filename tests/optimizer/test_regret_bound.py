@@ -1,4 +1,4 @@
-"""What is left to gain: a bound that holds, shrinks, and stops searches."""
+"""What is left to gain: a bound that holds, shrinks, and ends searches."""
 
 import math
 
@@ -20,12 +20,12 @@ from tiers import mostly_slow
 N_POINTS, NOISE = 60, 0.1
 LINE = {"i": Integer(0, N_POINTS - 1)}
 RAW = {"noise": NOISE, "normalize_y": False}
-#: The form of the default policy whose bound falls sooner.
+#: The variant of the default policy whose bound falls sooner.
 FOR_BOUNDS = RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)
 
 
 def drawn(kernel, seed):
-    """Return a function drawn from a model on the points of a line, and its noise."""
+    """Return a function drawn from a model on points of a line, with its noise."""
     rng = np.random.default_rng(seed)
     space = Optimizer(LINE).space
     Z = np.array([space.encode({"i": i}) for i in range(N_POINTS)])
@@ -34,7 +34,7 @@ def drawn(kernel, seed):
 
 
 def bounds(policy, f, rng, seed, checks):
-    """Return bounds and true regrets after some numbers of values."""
+    """Return bounds and true regrets after certain numbers of values."""
     optimizer = Optimizer(LINE, policy, n_initial_points=3, random_state=seed)
     found = []
     for n in range(1, max(checks) + 1):
@@ -69,7 +69,7 @@ def test_the_bound_holds_and_shrinks_where_the_assumption_is_true(policy):
 
 
 def test_the_bound_fails_where_the_assumption_is_false():
-    """Else the test above would show nothing."""
+    """Otherwise, the test above would show nothing."""
     smooth = GPUCB(RBF(2.0), beta=2.0, **RAW)
     failed = []
     for seed in range(10):
@@ -115,7 +115,7 @@ def test_more_confidence_is_a_larger_bound():
 
 
 def left_out(optimizer):
-    """Return the root mean square of the errors of points left out, of each model."""
+    """Return the root mean square of each model's leave-one-out errors."""
     models = inside.models(optimizer, pending=False)
     plausible = optimizer.policy.plausible(inside.state(optimizer), models)
     errors = [models[candidate].left_out_errors for candidate in plausible]
@@ -211,7 +211,7 @@ def test_a_search_ends_when_little_is_left_to_gain():
     assert ours.n_iter_ == len(ours.cv_results_["params"]) < 40
     assert ours.optimizer_.regret_bound() <= 0.05
     assert ours.best_score_ > -0.05
-    # Not before: the same optimizer, told the same.
+    # Not before: the same optimizer, told the same values.
     again = source_of(search(policy=FOR_BOUNDS)).optimizer
     for params, score in zip(
         ours.cv_results_["params"], ours.cv_results_["mean_test_score"], strict=True
@@ -224,7 +224,7 @@ def test_a_search_ends_when_little_is_left_to_gain():
 
 
 class Plane(Fake):
-    """Its score is a smooth function of two parameters, of range 1 about."""
+    """Its score is a smooth function of two parameters, with a range of about 1."""
 
     def __init__(self, a=0.0, b=0.0, shape="bump"):
         self.a, self.b, self.shape = a, b, shape
@@ -249,7 +249,7 @@ def smooth_search(shape, tol, seed):
 @pytest.mark.parametrize("seed", mostly_slow(0, 1, 2, 3, 4))
 @pytest.mark.parametrize("shape", ["bump", "quadratic"])
 def test_a_smooth_search_of_two_parameters_ends_before_sixty(shape, seed):
-    """The figures of docs/stopping.md."""
+    """The figures in docs/stopping.md."""
     ours = smooth_search(shape, 0.1, seed)
     print(shape, seed, ours.n_iter_, 1.0 - ours.best_score_)
     assert ours.stop_reason_ == "tol"
@@ -260,7 +260,7 @@ def test_a_smooth_search_of_two_parameters_ends_before_sixty(shape, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize(("tol", "at_least"), [(0.05, 8), (0.02, 6)])
 def test_a_narrower_tolerance_ends_most_searches(tol, at_least):
-    """The figures of docs/stopping.md."""
+    """The figures in docs/stopping.md."""
     pairs = [(shape, seed) for shape in ("bump", "quadratic") for seed in range(5)]
     searches = [smooth_search(shape, tol, seed) for shape, seed in pairs]
     for pair, ours in zip(pairs, searches, strict=True):
@@ -306,7 +306,7 @@ def test_policies_without_a_bound_refuse_a_tolerance():
 
 
 def test_branches_share_the_probability_and_one_of_each_is_right():
-    # Branch 0 has one model, branch 1 two of which the second is pessimistic.
+    # Branch 0 has one model, branch 1 has two, the second of them pessimistic.
     found = regret_bound([[Band(5.0, 3.0)], [Band(6.0, 1.0), Band(4.5, -2.0)]])
     # 6 against 3 (branch 0 reached), 5 against its own 3, 4.5 against 3.
     assert found == 3.0
@@ -344,7 +344,7 @@ def test_a_branch_that_only_fails_does_not_prevent_a_bound(name):
 
 
 def test_what_has_failed_is_bounded_in_units_of_all_values():
-    """More is left to gain in a branch of many parameters, where all failed so far."""
+    """More is left to gain in a branch of many parameters where all failed."""
     wide = {f"x{i}": Real(0, 1) for i in range(4)}
     bounds = []
     for scale in (1.0, 1e-6):

@@ -1,9 +1,9 @@
-"""How often the bound on what is left to gain holds, counted over 400 functions.
+"""How often the bound on what is left to gain holds, over 400 functions.
 
-The optimum is known, the noise is the model's, values are raw. A run counts as failed
-if the bound is below the true regret after any of its evaluations, as theory promises
-all of them at once. Each promise has a twin whose models are wrong: a bound that
-nothing could break would keep the promise as well.
+The optimum is known, the noise is that of the model, values are raw. A run fails if the
+bound is below the true regret after any of its evaluations, because the theory covers
+all of them at once. Each promise has a counterpart with wrong models: a bound that
+nothing could break would also keep the promise.
 """
 
 import functools
@@ -20,7 +20,7 @@ from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB
 pytestmark = pytest.mark.slow
 
 RUNS, DELTA, NOISE = 400, 0.1, 0.1
-#: At a failure rate of DELTA, more of the runs fail with probability below 0.001.
+#: At a failure rate of DELTA, more failed runs have probability below 0.001.
 MOST_FAILURES = 60
 N_POINTS, N_STEPS = 40, 8
 LINE = {"i": Integer(0, N_POINTS - 1)}
@@ -31,7 +31,7 @@ NORM = 2.0
 
 @functools.cache
 def points():
-    """Return the points of the line as models see them."""
+    """Return the points of the line in the form that models see."""
     space = Optimizer(LINE).space
     return np.array([space.encode({"i": i}) for i in range(N_POINTS)])
 
@@ -57,7 +57,7 @@ def of_norm(kernel, rng):
 
 
 def fails(policy, f, rng, seed):
-    """Tell whether the bound was below the regret after any evaluation."""
+    """Return whether the bound was below the regret after any evaluation."""
     optimizer = Optimizer(LINE, policy, n_initial_points=3, random_state=seed)
     best = -math.inf
     for _ in range(N_STEPS):
@@ -113,23 +113,23 @@ def test_the_bound_fails_often_with_a_grossly_wrong_model(policy, function, kern
 
 @pytest.mark.parametrize("case", ["one", "norm"])
 def test_a_band_too_narrow_is_noticed(case, monkeypatch):
-    """With the right model, half a deviation for the width of theory."""
+    """With the right model, but half a deviation instead of the theory's width."""
     for schedule in ("_bayes_beta", "self_normalised_beta"):
         monkeypatch.setattr(_regret_bound, schedule, lambda *_: 0.5)
     assert count_failures(*RIGHT[case]) > MOST_FAILURES
 
 
-# The default, of which no theory promises that ---------------------------------------
+# The default, which no theory covers --------------------------------------------------
 
 GRID = np.linspace(0, 1, 201)
 CHECKED = (6, 10, 15, 20)
 
 
 def default_failures(seed, deltas):
-    """Tell after which evaluations the default policy's bounds fail.
+    """Return the evaluations after which the default policy's bounds fail.
 
-    The objective is drawn from a Matern-5/2 process of a length scale that the policy
-    has to estimate, between 0.1 and 0.5 of the range, without noise.
+    The objective is drawn from a Matern-5/2 process with a length scale that the policy
+    must estimate, between 0.1 and 0.5 of the range, without noise.
     """
     rng = np.random.default_rng(seed)
     K = Matern(rng.uniform(0.1, 0.5), nu=2.5)(GRID[:, None])
@@ -147,7 +147,7 @@ def default_failures(seed, deltas):
 
 
 def test_the_bound_of_the_default_holds_about_as_often_as_it_says():
-    """The figures of docs/stopping.md, with three standard errors to each side."""
+    """The figures in docs/stopping.md, within three standard errors."""
     deltas = (0.1, 0.05)
     found = np.array([default_failures(seed, deltas) for seed in range(RUNS)])
     print("after", CHECKED, found.sum(axis=0).T, "after any", found.any(axis=1).sum(0))

@@ -34,7 +34,7 @@ def step(optimizer, value=plain):
 
 
 def low_cost(optimizer):
-    """Return what evaluations below the full resource cost."""
+    """Return the cost of evaluations below the full resource."""
     return optimizer._rungs.spent[:-1].sum()
 
 
@@ -42,7 +42,7 @@ def low_cost(optimizer):
 
 
 def regression(low, high, spread, *, given_up=False):
-    """Return slope, variance and how a value is carried, by weighted least squares."""
+    """Return slope, variance and prediction, by weighted least squares."""
     n = len(low)
     w = []
     for i, value in enumerate(low):
@@ -51,17 +51,17 @@ def regression(low, high, spread, *, given_up=False):
         w.append(1 / (1 + (rank / max(4, n / 3)) ** 2))
     w = np.array(w)
     means = np.average(low, weights=w), np.average(high, weights=w)
-    # A quarter of a pair, one deviation from the mean, says that the slope is 0.8.
+    # The prior slope 0.8 counts as a quarter of a pair, one deviation from the mean.
     x = np.append(low - means[0], spread)
     y = np.append(high - means[1], 0.8 * spread)
     root = np.sqrt(np.append(w, 0.25))[:, None]
     (slope,), *_ = np.linalg.lstsq(root * x[:, None], root[:, 0] * y, rcond=None)
     slope = max(0.0, slope)
-    # Half a pair says that the error has half the deviation of the values.
+    # The prior error, half the deviation of the values, counts as half a pair.
     squares = w @ (y[:n] - slope * x[:n]) ** 2 + 0.5 * (0.5 * spread) ** 2
     variance = squares / (w.sum() + 0.5 - min(1.0, w.sum() / 2))
     information = float(root[:, 0] ** 2 @ x**2)
-    if given_up:  # it says nothing but how good candidates are on the average
+    if given_up:  # it only gives the average quality of candidates
         slope, variance = 0.0, (10 * spread) ** 2
 
     def carry(value, own):
@@ -74,7 +74,7 @@ def regression(low, high, spread, *, given_up=False):
 
 
 class SlowRungs:
-    """What a user knows of an optimizer, and what it should do next."""
+    """A user's knowledge of an optimizer, and the next step that follows from it."""
 
     def __init__(self, amounts, budget):
         self.amounts, self.budget = amounts, budget
@@ -160,7 +160,7 @@ class SlowRungs:
         below = {k: at for k, at in below.items() if math.isfinite(expected[k])}
         highest = [k for k, at in below.items() if at == max(below.values())]
         best = max((expected[key] for key in highest), default=-math.inf)
-        # Those that differ by rounding are as good.
+        # Values that differ only by rounding are equally good.
         close = 1e-9 * max(1.0, abs(best))
         return best, [key for key in highest if expected[key] >= best - close]
 
@@ -219,7 +219,7 @@ def check_decisions(kind, amounts=AMOUNTS, at_once=1, horizon=24, n=60):
 
 
 def check_shown(optimizer, slow):
-    """Check that the model goes by full values alone once all is evaluated in full."""
+    """Check that the model uses only full values once all evaluations are full."""
     (branch,) = optimizer._branches
     shown = {tuple(trial.params.values()) for trial in branch.history.told}
     full = {key for key, told in slow.values.items() if slow.top in told}
@@ -282,7 +282,7 @@ def test_a_link_of_any_number_of_pairs_is_the_slow_regression(n):
     assert (value, error**2) == pytest.approx(carry(1.5, 0.16))
 
 
-# What does not matter -----------------------------------------------------------------
+# Irrelevant circumstances -------------------------------------------------------------
 
 
 def test_one_amount_is_as_none():
@@ -351,7 +351,7 @@ def test_low_rungs_that_mostly_fail_cost_a_third_at_most():
     optimizer = optimizer_of(horizon=30)
     for i in range(110):
         params, amount = optimizer.ask(return_resource=True)
-        fails = amount < 81 and i > 0  # a rung where all fail would be given up
+        fails = amount < 81 and i > 0  # a rung where all fail would be dropped
         value = math.nan if fails else plain(params, amount)
         optimizer.tell(params, value, resource=amount)
     assert low_cost(optimizer) == pytest.approx(30 / 3)

@@ -1,4 +1,4 @@
-"""A resource: rungs, promotions, what low rungs say, and when they are given up."""
+"""A resource: rungs, promotions, predictions from low rungs, and dropped rungs."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def test_a_link_is_a_weighted_bayesian_regression():
     n = sum(w)
     mean = sum(a * b for a, b in zip(w, low, strict=True)) / n
     above = sum(a * b for a, b in zip(w, high, strict=True)) / n
-    # A prior of slope 0.8 is worth a quarter of a pair one deviation away.
+    # A prior slope of 0.8 counts as a quarter of a pair one deviation away.
     squares = sum(a * (b - mean) ** 2 for a, b in zip(w, low, strict=True)) + 0.25
     products = 0.25 * 0.8
     for a, b, c in zip(w, low, high, strict=True):
@@ -93,7 +93,7 @@ def test_a_slope_is_never_negative():
     assert Link.of(low, -low, spread=3.0).slope == 0
 
 
-# Which rung is next -------------------------------------------------------------------
+# The next rung ------------------------------------------------------------------------
 
 
 def test_rungs_get_equal_shares_of_a_third_and_then_all_is_full():
@@ -154,7 +154,7 @@ def test_without_a_horizon_shares_stay_equal():
     assert max(spent) - min(spent) <= 1
 
 
-# Rungs that say nothing ---------------------------------------------------------------
+# Uninformative rungs ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3])
@@ -261,7 +261,7 @@ def test_every_policy_goes_on_and_resumes(policy):
 
 
 def shown(optimizer):
-    """Return the numbers of the trials that the model goes by."""
+    """Return the numbers of the trials that the model uses."""
     return [trial.number for trial in optimizer._branches[0].history.told]
 
 
@@ -288,7 +288,7 @@ def test_every_policy_goes_on_with_full_values_alone(policy):
 
 
 def test_values_of_low_rungs_no_longer_matter():
-    """Predictions are those of an optimizer that never had them."""
+    """Predictions equal those of an optimizer that never had them."""
     problem = LearningCurves("reversed")
     optimizer = optimizer_of(problem, horizon=15, n_initial_points=4)
     while not optimizer._branches[0].history.only_full:
@@ -301,7 +301,7 @@ def test_values_of_low_rungs_no_longer_matter():
 
 
 def test_a_candidate_promoted_late_is_told_last():
-    """Its value at the full resource comes after the model has forgotten it."""
+    """Its full value arrives after the model has stopped using it."""
     optimizer = optimizer_of(policy="random", horizon=6, n_initial_points=2)
     late = {"x": 0.123, "y": 0.456}
     optimizer.tell(late, -5.0, resource=AMOUNTS[0])
@@ -313,7 +313,7 @@ def test_a_candidate_promoted_late_is_told_last():
     other = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
     assert shown(other) == shown(optimizer)
     assert other.best_value_ == optimizer.best_value_ == 0.9
-    # What comes with a part of the resource by then is not shown, either.
+    # Values with a part of the resource that arrive then are ignored too.
     optimizer.tell({"x": 0.3, "y": 0.9}, 9.0, resource=AMOUNTS[1])
     assert shown(optimizer) == [1, 2, 3, 4, 5, 0]
     asked, _ = optimizer.ask(return_resource=True)

@@ -1,4 +1,4 @@
-"""An optimizer read back from JSON, anywhere in a run, goes on as if never written."""
+"""An optimizer restored from JSON anywhere in a run continues unchanged."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from runs import run
 from skrobustbo import Categorical, Integer, Optimizer, Real, SpaceExhausted, policies
 
 NAMES = sorted(policies.available())
-#: An example is a whole run: it takes as long as it takes, and shrinking takes minutes.
+#: An example is a whole run: it may take long, and shrinking takes minutes.
 RUNS = {"deadline": None, "derandomize": True, "phases": [Phase.generate]}
 
 
@@ -47,7 +47,7 @@ BRANCHES = st.dictionaries(
 
 @st.composite
 def spaces(draw):
-    """Return one branch, or two: told apart by a name, or whatever they share."""
+    """Return one branch, or two with a name or shared parameters."""
     first = draw(BRANCHES)
     if draw(st.booleans()):
         return first
@@ -64,14 +64,14 @@ VALUES = (
 INDICES = st.integers(0, 20)
 ASK = st.just(("ask",))
 TELL = st.tuples(st.just("tell"), INDICES, VALUES)
-#: A point that nobody asked for, often one that is known by then.
+#: A point that was not asked, often a known one.
 STRANGER = st.tuples(st.just("stranger"), st.integers(0, 3), VALUES)
 STEPS = ASK | TELL | TELL | STRANGER
 
 
 @st.composite
 def scripts(draw):
-    """Return steps that reach the model, and whether to read back after each."""
+    """Return steps that reach the model, and whether to restore after each."""
     steps = [("ask",)] * draw(st.integers(1, 4))
     steps += draw(st.lists(TELL, min_size=len(steps), max_size=len(steps)))
     steps += draw(st.lists(STEPS, max_size=8))
@@ -92,13 +92,13 @@ def arguments(draw):
 
 
 class Player:
-    """Goes through the steps of a script, and keeps what is still to be told."""
+    """Plays the steps of a script, and keeps the points that are not told yet."""
 
     def __init__(self, optimizer):
         self.optimizer, self.waiting = optimizer, []
 
     def play(self, kind, *details):
-        """Return what is seen of a step."""
+        """Return what is visible of a step."""
         return getattr(self, kind)(*details)
 
     def ask(self):
@@ -122,7 +122,7 @@ class Player:
 
 
 def state(optimizer):
-    """Return the whole state as text, but for the times of day."""
+    """Return the whole state as text, without times of day."""
     written = optimizer.to_dict()
     for trial in written["trials"]:
         del trial["time"]

@@ -1,4 +1,4 @@
-"""The balancing policies step by step, against numbers worked out by hand."""
+"""The balancing policies step by step, against numbers calculated by hand."""
 
 import json
 import math
@@ -26,7 +26,7 @@ def label(policy, state, i):
 
 
 def step(policy, state, history, value, pending=()):
-    """Run one suggest and learn; return the candidate chosen."""
+    """Run one suggest and learn; return the chosen candidate."""
     _, metadata = policy.suggest(state, FakeModels(), argmax, list(pending))
     history.list.append(value)
     policy.learn(state, metadata, history)
@@ -180,7 +180,7 @@ def test_pending_queries_count():
 
 
 def test_band_of_each_query_by_hand(monkeypatch):
-    """beta of query t, those under way counted, with half of delta."""
+    """beta of query t, counting pending ones, with half of delta."""
     policy, calls = fixed(), []
 
     def beta_of(posterior, d, t, share):
@@ -265,7 +265,7 @@ def test_elimination_at_the_threshold(excess, survives):
     # units are raw, so its slack is 2 * 2 / 1. After t = 2:
     noise = 0.3
     r = math.sqrt(xi_by_hand(noise, 2, 2) / 1)
-    threshold = 0.0 + r + 2 * 2.0 + r  # y of the other minus its own r must pass it
+    threshold = 0.0 + r + 2 * 2.0 + r  # y of the other minus its own r must exceed it
     policy = fixed(n_candidates=2, noise=noise)
     state, history = start(policy), Told()
     step(policy, state, history, 0.0)
@@ -300,7 +300,7 @@ def test_elimination_waits_until_all_have_a_value(monkeypatch):
 
 
 def test_elimination_uses_present_units():
-    """Standardised: values and widths enter with the present mean and scale."""
+    """Standardised: values and widths use the current mean and scale."""
     policy = LBGPUCB(theta0=1.0, growth=lambda t: math.e, noise=0.01, beta=0.5)
     state, history = start(policy), Told()
     step(policy, state, history, -3.0)
@@ -331,7 +331,7 @@ def test_the_last_candidate_stays_and_points_stay_with_it():
 
 
 def test_a_tie_in_the_test_keeps_the_last():
-    """So little noise that m + r and m - r are the same number."""
+    """The noise is so small that m + r and m - r are the same number."""
     policy = fixed(n_candidates=1, noise=1e-30, beta=0.0)
     state, history = start(policy), Told()
     step(policy, state, history, 2.0)
@@ -599,7 +599,7 @@ def test_growth_exponent_zero_and_one_candidate_never_grows():
 
 
 def test_theta0_is_at_most_the_diameter():
-    # Three nearly equal values: the likelihood would make theta as long as it may.
+    # Three nearly equal values: the likelihood would make theta as long as possible.
     space = {"x": Real(0, 1), "y": Real(0, 1)}
     policy = LBGPUCB(normalize_y=False)
     optimizer = Optimizer(space, policy, n_initial_points=3)

@@ -1,8 +1,8 @@
-"""What theory promises of balancing, counted over many runs.
+"""The promises of the theory of balancing, counted over many runs.
 
 The true model is among the candidates, its norm bound is the objective's norm, values
-are raw and the noise is the model's. Each promise to keep a right candidate has a twin:
-a policy that kept all candidates would keep that promise as well.
+are raw and the noise is that of the model. Each promise to keep a right candidate has a
+counterpart, because a policy that keeps all candidates would keep that promise too.
 """
 
 import math
@@ -40,7 +40,7 @@ def argmax(acq, *, inner=False):
 
 
 def survivors(policy, f, rng, steps):
-    """Run the policy on noisy values of f; return the candidates that are left."""
+    """Run the policy on noisy values of f; return the surviving candidates."""
     cache, told = FactorCache(NOISE), Told()
     rows = [int(i) for i in rng.integers(len(GRID), size=2)]
     noise = NOISE * rng.standard_normal(2 + steps)
@@ -73,9 +73,9 @@ def longest_right(cls, kernel, norm):
 @pytest.mark.parametrize("cls", [LBGPUCB, LNBGPUCB, HBGPUCB])
 @pytest.mark.parametrize("kernel", mostly_long(KERNELS, slow=KERNELS[:1]))
 def test_a_well_specified_candidate_stays(kernel, cls):
-    """Of 400 runs 1 in 10 may lose the longest length scale, which is right.
+    """One in 10 of 400 runs may lose the longest length scale, which is right.
 
-    If they did, more than 60 would with probability 0.0006.
+    If so, more than 60 would lose it with probability 0.0006.
     """
     norm, lost = 2.0, 0
     for seed in range(RUNS):
@@ -89,14 +89,14 @@ def test_a_well_specified_candidate_stays(kernel, cls):
 
 @pytest.mark.parametrize("cls", mostly_long([LBGPUCB, LNBGPUCB], slow=[LBGPUCB]))
 def test_a_grossly_long_length_scale_goes(cls):
-    """One peak of width 0.07 on a grid from 4, by the policy's own suspected regret.
+    """A peak of width 0.07 on a grid from 4, with the policy's own suspected regret.
 
-    The longest length scale takes the space for a slope and asks at its ends: once its
-    turns are many, its band is narrow and its mean reward near 0, but for a peak within
-    0.07 of an end, which is why some runs keep it. Others must have had turns enough to
-    find the peak. In one dimension R is proportional to 1 / theta: if none went, 100
-    steps would be 63, 22, 9, 4 and 2 turns on levels a factor e apart. With two levels
-    a factor 100 apart they would be 99 and 1, and nothing could be told.
+    With the longest length scale, the space looks like a slope, so queries go to its
+    ends. After many queries, its band is narrow and its mean reward near 0, unless the
+    peak is within 0.07 of an end; some runs therefore keep it. The others need enough
+    queries to find the peak. In one dimension, R is proportional to 1 / theta: without
+    eliminations, 100 steps would be 63, 22, 9, 4 and 2 queries on levels a factor e
+    apart. Two levels a factor 100 apart would get 99 and 1, too few to show anything.
     """
     n, steps, gone = 5, 100, 0
     norm = math.exp((n - 1) / 2)  # B of the shortest
@@ -110,7 +110,7 @@ def test_a_grossly_long_length_scale_goes(cls):
 
 
 def test_a_grossly_wrong_candidate_goes():
-    """One peak of width 0.1; a length scale of 10 takes the whole space for flat."""
+    """A peak of width 0.1; with a length scale of 10, the whole space looks flat."""
     right, norm, gone = Matern(0.1, nu=2.5), 5.0, 0
     candidates = [Candidate(k, norm_bound=norm) for k in (RBF(10.0), right)]
     policy = HBGPUCB(candidates=candidates, regret=lambda i, n: n, **SETTINGS)

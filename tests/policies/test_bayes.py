@@ -1,4 +1,4 @@
-"""GP-UCB averaged over draws of the length scale: by hand, and where it is plain."""
+"""GP-UCB averaged over draws of the length scale: by hand, and in special cases."""
 
 import math
 
@@ -28,7 +28,7 @@ class Wide(FakePosterior):
 
 
 class Draws(FakeModels):
-    """Three draws, two of them equal; keeps what was built of them."""
+    """Three draws, two of them equal; records the models built from them."""
 
     def __init__(self, thetas=((0.1,), (0.4,), (0.1,))):
         self.thetas, self.asked, self.built = np.array(thetas), None, []
@@ -55,7 +55,7 @@ def test_bounds_are_averaged_by_hand():
     acq, metadata = suggest(MCMCGPUCB(beta=3.0), models)
     # Each draw's bound is theta + 3 * 2 theta = 7 theta; the mean theta is 0.2.
     np.testing.assert_allclose(acq(np.zeros((2, 1))), [1.4, 1.4])
-    # One model for each distinct draw, weighted by how often it came.
+    # One model for each distinct draw, weighted by its frequency.
     assert [c.kernel.length_scale for c in models.built] == [0.1, 0.4]
     np.testing.assert_allclose(acq.weights, [2 / 3, 1 / 3])
     assert metadata["thetas"] == [[0.1], [0.4], [0.1]]
@@ -105,11 +105,11 @@ def test_chain_burns_in_once_and_goes_on():
     policy.learn(state, metadata, None)
     models.thetas = np.array([[0.2], [0.3], [0.6]])
     _, metadata = suggest(policy, models, state)
-    assert models.asked["starts"] == [[0.1]]  # the last draw of the step before
+    assert models.asked["starts"] == [[0.1]]  # the last draw of the previous step
     assert models.asked["burn_in"] == 0
 
     suggest(policy, models, state, [metadata])
-    assert models.asked["starts"] == [[0.6]]  # that of the latest point asked
+    assert models.asked["starts"] == [[0.6]]  # that of the last point asked
 
 
 def test_prior_is_gamma_unless_given():
@@ -127,7 +127,7 @@ def test_suggest_leaves_the_state_alone():
     assert (state.thetas, state.t, policy.alive(state)) == ([], 0, [])
 
 
-# Where it is plain GP-UCB ----------------------------------------------------------
+# Special case: plain GP-UCB ---------------------------------------------------------
 
 
 def wave(params):
@@ -150,7 +150,7 @@ GRID = {"a": Integer(0, 30), "b": Integer(0, 30)}
 
 @pytest.mark.parametrize("n_samples", [1, 4])
 def test_point_mass_is_gp_ucb(monkeypatch, n_samples):
-    """Draws that all agree give the very queries of the fixed kernel."""
+    """If all draws agree, the queries equal those of the fixed kernel."""
     monkeypatch.setattr(
         Models, "sample", lambda self, *args, **settings: np.full((n_samples, 1), 0.3)
     )
@@ -165,7 +165,7 @@ def test_point_mass_is_gp_ucb(monkeypatch, n_samples):
 
 @pytest.mark.parametrize("anisotropic", [False, True])
 def test_narrow_prior_is_gp_ucb(anisotropic):
-    """The whole way, sampler included: a law as narrow as 1e-7 around 0.3."""
+    """With the sampler, and a prior as narrow as 1e-7 around 0.3."""
     narrow = LogNormalPrior(median=0.3, sigma=1e-7)
     settings = {"beta": "self-normalised", "normalize_y": False, "noise": 0.1}
     policy = MCMCGPUCB(RBF(), prior=narrow, anisotropic=anisotropic, **settings)

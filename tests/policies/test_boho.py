@@ -1,4 +1,4 @@
-"""BOHO step by step, against numbers worked out by hand."""
+"""BOHO step by step, against numbers calculated by hand."""
 
 import math
 from functools import partial
@@ -272,7 +272,7 @@ def test_settings_out_of_range(settings, culprit):
 
 @pytest.mark.slow
 def test_bounds_shrink_in_the_trap(record_property):
-    """On the hill beside the needle the model grows over-confident; bounds follow."""
+    """On the hill beside the needle, the model becomes over-confident."""
 
     def hill_and_needle(params, rng):
         hill = 2 * math.exp(-0.5 * ((params["x"] - 0.1) / 0.1) ** 2)
@@ -280,7 +280,7 @@ def test_bounds_shrink_in_the_trap(record_property):
         return hill + needle + 0.01 * float(rng.standard_normal())
 
     uppers, found = [], 0
-    for seed in (1, 2, 3):  # with seed 0, a first point is beside the needle
+    for seed in (1, 2, 3):  # with seed 0, an initial point is beside the needle
         rng = np.random.default_rng(seed)
         optimizer = Optimizer(
             {"x": Real(0, 1)}, BOHO(RBF()), n_initial_points=3, random_state=seed

@@ -1,4 +1,4 @@
-"""Climbs from single points: where they begin, and where they end."""
+"""Climbs from single points: where they start and end."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def hill(X):
 
 
 def modelled(X, z, theta=0.7):
-    """Return models of some values, and the posterior of one length scale."""
+    """Return models of some values, and the posterior for one length scale."""
     view = View(X, (z - z.mean()) / z.std(), groups=SPACE.groups)
     models = Models(FactorCache(0.01), view)
     candidate = length_scale_candidate(KERNEL, models.spread(np.full(2, theta)))
@@ -32,7 +32,7 @@ def modelled(X, z, theta=0.7):
 
 @pytest.fixture
 def surprising():
-    """Values of a hill, and one that does not fit: the last but one."""
+    """Values of a hill with one that does not fit: the last but one."""
     X = np.random.default_rng(0).random((30, 2))
     X[28] = 0.9, 0.9
     X[29] = 0.3, 0.3
@@ -85,7 +85,7 @@ def test_what_stands_out_does_not_depend_on_how_high_the_hills_are():
     found = []
     for height in (1.0, 100.0):
         z = height * np.maximum(hill(X) - 0.8, 0.0)
-        z[39] = 1e-3  # a little above a plain
+        z[39] = 1e-3  # slightly above a plain
         found.append([top.row for top in tops(modelled(X, z)[1], RADIUS, 2)])
     assert found[0] == found[1]
     assert 39 in found[0]
@@ -100,7 +100,7 @@ def test_there_is_no_climb_below_a_better_point_nearby(surprising):
 
 def test_there_is_no_climb_in_a_box_that_is_full(surprising):
     X, z = surprising
-    # The box has room for four points, and has three.
+    # The box has room for four points, and contains three.
     for n, climbs in [(1, True), (2, False)]:
         around = X[28] - 0.01 * np.arange(1, n + 1)[:, None]
         lower = z[28] - 0.1 - hill(around)
@@ -162,7 +162,7 @@ def test_what_is_within_falls_off_outside():
 
 
 def test_the_narrow_peak_of_a_square_is_found():
-    """A hill of width 0.35, and in the opposite corner a peak twice as high."""
+    """A hill of width 0.35, and a peak twice as high in the opposite corner."""
 
     def two(params):
         x = np.array([params["a"], params["b"]])

@@ -22,8 +22,8 @@ from skrobustbo import (
 )
 from tiers import mostly_long
 
-#: Whether models contradict the values depends on the initial design. It is no matter
-#: here.
+#: Whether models contradict the values depends on the initial design, which is
+#: irrelevant here.
 pytestmark = pytest.mark.filterwarnings("ignore:All candidate models contradict")
 
 NAMES = sorted(policies.available())
@@ -46,7 +46,7 @@ SPACES = {
 }
 
 
-#: Spaces in which only some points are allowed, or of which there are several.
+#: Spaces in which only some points are allowed, or with several branches.
 RESTRICTED = {
     "small": (
         {"a": list("vwxyz"), "b": [True, False]},
@@ -86,7 +86,7 @@ def name(request):
 
 @pytest.fixture
 def once(name):
-    """The policy told to ask no point twice, the default of all but a few."""
+    """The policy set to ask no point twice, the default of almost all."""
     policy = policies.make_policy(name)
     return policy.set_params(repeats=False) if policy.repeats else policy
 
@@ -117,7 +117,7 @@ def test_equal_seeds_ask_equal_points(name, space):
 
 
 def test_state_round_trips_at_every_step(name, space):
-    """Reading the state back after every call asks what the unbroken run asks."""
+    """Restoring the state after every call asks the same as an uninterrupted run."""
     n = int(min(12, Space(space).size if isinstance(space, dict) else space.size))
     whole = Optimizer(space, name, horizon=12, random_state=1)
     expected = run(whole, n, score)
@@ -138,7 +138,7 @@ def test_state_round_trips_at_every_step(name, space):
 @pytest.mark.slow
 @pytest.mark.parametrize("which", RESTRICTED)
 def test_restricted_spaces_round_trip_at_every_step(once, which):
-    """The initial design is part of that: it is longest where little is allowed."""
+    """This includes the initial design, which is longest if little is allowed."""
     space, allowed = RESTRICTED[which]
     settings = {"horizon": 14, "n_initial_points": 8, "random_state": 1}
     n = 8 if which == "small" else 11
@@ -175,7 +175,7 @@ json.dump(asked, sys.stdout)
 
 @pytest.fixture(scope="module")
 def gone_on():
-    """What each policy asks next, here and in a process that has its state only."""
+    """The next points of each policy, here and in a process that only has its state."""
     space, states, here = {"a": Real(0, 1), "b": Real(0, 1)}, {}, {}
     values = lambda p: math.sin(5 * p["a"]) - p["b"]  # noqa: E731
     for name in NAMES:
@@ -248,7 +248,7 @@ def test_constant_values(name, constant):
     assert optimizer.best_value_ == constant
 
 
-#: Objectives on the unit square, whose values are equal at first, or often.
+#: Objectives on the unit square with equal values at first, or often.
 SHAPES = {
     "hill": lambda p: -((p["a"] - 0.437) ** 2) - (p["b"] - 0.219) ** 2,
     "flat": lambda p: max(0.0, 0.04 + SHAPES["hill"](p)),
@@ -312,7 +312,7 @@ def test_a_constant_plus_rounding_is_a_constant(name, constant, space):
     "name", mostly_long(NAMES, ["robust", "map-gp-ucb", "w-gp-ucb", "random"])
 )
 def test_an_offset_loses_no_more_than_the_resolution_of_floats(name):
-    """Median regret of 20 seeds; that of offsets is at most doubled, or an ulp."""
+    """An offset at most doubles the median regret of 20 seeds, or adds an ulp."""
 
     def regret(offset, seed):
         found = maximize(
@@ -386,7 +386,7 @@ def test_a_policy_object_is_copied(name):
 
 
 def test_many_duplicates_told(name):
-    """The same point told over and over must not break the factors."""
+    """Telling the same point repeatedly must not break the factors."""
     optimizer = Optimizer({"x": Real(0, 1)}, name, n_initial_points=2, random_state=0)
     rng = np.random.default_rng(0)
     for _ in range(20):

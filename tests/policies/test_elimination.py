@@ -1,4 +1,4 @@
-"""HE-GP-UCB, ExpectedUCB and discrete MLE, against numbers worked out by hand."""
+"""HE-GP-UCB, ExpectedUCB and discrete MLE, against numbers calculated by hand."""
 
 import math
 import warnings
@@ -20,7 +20,7 @@ from skrobustbo.surrogate import FactorCache, Models, View
 
 
 class Labelled(FakePosterior):
-    """Mean 0 and a deviation that the label tells."""
+    """Mean 0 and a deviation given by the label."""
 
     def __init__(self, candidate):
         super().__init__(candidate)
@@ -40,7 +40,7 @@ def start(policy):
 
 
 def step(policy, state, history, value, pending=()):
-    """Run one suggest and learn; return the candidate chosen."""
+    """Run one suggest and learn; return the chosen candidate."""
     _, metadata = policy.suggest(state, LabelledModels(), argmax, list(pending))
     history.list.append(value)
     policy.learn(state, metadata, history)
@@ -71,7 +71,8 @@ def test_most_optimistic_survivor_asks():
 def test_elimination_at_the_threshold(sign, excess, survives):
     policy = fixed(0.5, 0.75, noise=0.3)
     state, history = start(policy), Told()
-    # Width 6 and noise term, around the mean 1; raw values are the model's units.
+    # Width 6 and the noise term, around the mean 1; raw values are in the model's
+    # units.
     allowed = 6.0 + math.sqrt(xi_by_hand(0.3, 2, 1))
     step(policy, state, history, 1.0 + sign * (allowed + excess))
     assert state.survivors == ([0, 1] if survives else [0])
@@ -131,7 +132,7 @@ def test_failures_count_as_queries_and_not_in_sums():
 
 
 def test_sums_use_present_units():
-    """Errors and widths are kept in units of the objective."""
+    """Errors and widths are stored in units of the objective."""
     policy = HEGPUCB(candidates(0.5, 0.75), noise=0.3)
     state, history = start(policy), Told()
     history.list = [-10.0, 10.0]  # told before: scale about 8 with the next
@@ -228,7 +229,7 @@ def test_candidates_of_any_form(form, cls):
 
 
 def test_settings_of_candidates_survive_json():
-    # A prior mean is code: it has to be given again.
+    # A prior mean is code: it must be passed again.
     given = [RBF(0.3), Candidate(Matern(0.2, nu=1.5), norm_bound=2.0, label="rough")]
     given += FORMS["decomposition"][:1]
     space = dict.fromkeys("xy", Real(0, 1))
@@ -241,7 +242,7 @@ def test_settings_of_candidates_survive_json():
 
 
 def test_a_mean_far_from_the_data_is_eliminated():
-    """The three differ in their prior mean alone; the truth is -4 x."""
+    """The three differ only in their prior mean; the truth is -4 x."""
     wrong = [Candidate(RBF(0.3), mean=lambda X, a=a: a * X[:, 0]) for a in (8.0, 4.0)]
     true = Candidate(RBF(0.3), mean=lambda X: -4 * X[:, 0], label="true")
     policy = HEGPUCB([*wrong, true], normalize_y=False, noise=0.05)
@@ -344,7 +345,7 @@ def test_likeliest_candidate_is_chosen():
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
 @pytest.mark.parametrize("beta", [1.5, "self-normalised"])
 @pytest.mark.parametrize("cls", [HEGPUCB, ExpectedUCB, MLEGPUCB])
-# With the narrow band the one model, kept whatever it does, may well be implausible.
+# With a narrow band, the only model, which is always kept, may well be implausible.
 @pytest.mark.filterwarnings("ignore:All candidate models")
 def test_one_candidate_is_gp_ucb(space, beta, cls):
     def run(policy):
@@ -353,7 +354,7 @@ def test_one_candidate_is_gp_ucb(space, beta, cls):
         return [(r["params"], r["model_mean"]) for r in optimizer.history_[3:]]
 
     kernel = Matern(length_scale=0.4, nu=2.5)
-    delta = 0.2 if cls is HEGPUCB else 0.1  # half of it is for the band
+    delta = 0.2 if cls is HEGPUCB else 0.1  # the band gets half of it
     one = cls(candidates=[kernel], beta=beta, delta=delta)
     assert run(one) == run(GPUCB(kernel, beta=beta, delta=0.1))
 

@@ -1,7 +1,7 @@
-"""What theory promises of bands and of elimination, in hundreds of runs.
+"""The promises of the theory of bands and elimination, in hundreds of runs.
 
-Each promise has a twin of power: where the model is grossly wrong, bands break and
-candidates go.
+Each promise has a counterpart that shows the power of the test: if the model is grossly
+wrong, bands break and candidates are eliminated.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ POINTS = [{"x": float(x)} for x in GRID[:, 0]]
 SPACE = Space.from_points(POINTS)
 TRUE = RBF(0.15)
 
-# Where the true model is lost, the others may well follow.
+# If the true model is lost, the others may well follow.
 pytestmark = [
     pytest.mark.usefixtures("one_blas"),
     pytest.mark.filterwarnings("ignore:All candidate models"),
@@ -98,10 +98,10 @@ def test_the_true_model_survives(beta, cls):
 )
 @both_schedules
 def test_a_grossly_wrong_model_goes(beta, cls, mean):
-    """Ten deviations off: the test has power as well.
+    """The model is ten deviations off, so the test must notice it.
 
-    A model that promises too much is the optimist and fails that role's test, one that
-    fears too much is the pessimist of the robust search and fails the other.
+    A model that promises too much is the optimist and fails that test; one that fears
+    too much is the pessimist of the robust search and fails the other.
     """
     wrong = Candidate(TRUE, mean=lambda X: np.full(len(X), mean), label="wrong")
     candidates, gone = [wrong, Candidate(TRUE, norm_bound=2.0)], 0
@@ -113,7 +113,7 @@ def test_a_grossly_wrong_model_goes(beta, cls, mean):
 
 
 def count_broken(candidate, beta):
-    """Count the runs of GP-UCB whose band leaves the function out somewhere."""
+    """Count the runs of GP-UCB whose band misses the function somewhere."""
     policy = HEGPUCB([candidate], **settings(beta=beta, delta=2 * DELTA))
     broken = 0
     for seed in range(RUNS):
@@ -128,7 +128,7 @@ def count_broken(candidate, beta):
 @pytest.mark.slow
 @both_schedules
 def test_bands_hold_everywhere_at_all_times(beta):
-    """With queries of GP-UCB itself, which go where the band is highest."""
+    """With the queries of GP-UCB itself, which go where the band is highest."""
     assert count_broken(Candidate(TRUE, norm_bound=2.0), beta) <= 60
 
 
@@ -140,7 +140,7 @@ def test_bands_of_a_grossly_wrong_model_break(beta):
 
 
 def band_holds(f, optimizer, candidate):
-    """Compare the function with the band that the next query will be chosen by."""
+    """Return whether the function is within the band used for the next query."""
     models = inside.models(optimizer)
     posterior = models[candidate]
     t = 1 if inside.state(optimizer) is None else inside.state(optimizer).t + 1

@@ -1,4 +1,4 @@
-"""Resets and windows, step by step, against numbers worked out by hand."""
+"""Resets and windows, step by step, against numbers calculated by hand."""
 
 import math
 
@@ -17,14 +17,14 @@ FAMILY = ["et-gp-ucb", "r-gp-ucb", "br-gp-ucb", "sw-gp-ucb"]
 
 
 class Narrow(FakePosterior):
-    """A deviation of 0.3, and of 0.5 where it is asked."""
+    """A deviation of 0.3, and of 0.5 at the query."""
 
     def predict(self, Z):
         return np.zeros(len(Z)), np.full(len(Z), 0.3)
 
 
 class NarrowModels(FakeModels):
-    """The objective's unit is `scale` of the model's; notes where models start."""
+    """A unit of the objective is `scale` of the model; records where models start."""
 
     n, posterior = 50, Narrow
 
@@ -89,7 +89,7 @@ def test_units_are_those_of_the_step_that_predicted():
     for scale, fires in ((4.0, False), (1.0, True)):
         state, history = begin(policy)
         metadata = propose(policy, state, scale)
-        assert metadata["deviation"] == 0.5 * scale  # pending points left out
+        assert metadata["deviation"] == 0.5 * scale  # without pending points
         assert metadata["std"] == pytest.approx(0.3 * scale)
         assert tell(policy, state, history, metadata, 6.0) is fires
 
@@ -125,7 +125,7 @@ def test_a_failure_is_a_step_and_no_event():
     state, history = begin(policy)
     assert not step(policy, state, history, math.nan)
     assert (state.t, state.step) == (1, 2)
-    assert step(policy, state, history, math.nan)  # the clock does not ask
+    assert step(policy, state, history, math.nan)  # the clock ignores the value
 
 
 def test_a_memo_older_than_the_reset_never_triggers():
@@ -330,7 +330,7 @@ def test_recommend_speaks_of_now():
     assert inside.state(optimizer).first == 6
     recent = [record["params"] for record in optimizer.history_[6:]]
     assert optimizer.recommend() in recent
-    # Where all that is remembered has failed, the finite values count.
+    # If all values in use have failed, the finite values count.
     for value in (0.0, 0.0, math.nan):
         optimizer.tell(optimizer.ask(), value)
     assert optimizer.history_[-1]["reset"]
@@ -351,7 +351,7 @@ def test_points_are_asked_again(name):
     optimizer = Optimizer({"c": [1, 2, 3]}, name, random_state=0)
     run(optimizer, 12, lambda params: float(params["c"]))
     assert optimizer.recommend() == {"c": 3}
-    # As long as there are new points, the initial design holds no point twice.
+    # While there are new points, the initial design contains no point twice.
     assert {record["params"]["c"] for record in optimizer.history_[:3]} == {1, 2, 3}
 
 
@@ -380,7 +380,7 @@ def test_batches_told_out_of_order_across_a_reset():
     batch = optimizer.ask(4)
     for params, value in zip(batch[::-1], (500.0, -500.0, 400.0, 1.0), strict=True):
         optimizer.tell(params, value)
-    # The first one told resets; the others were asked before that.
+    # The first one told resets; the others were asked before.
     told = [trial.reset for trial in inside.log(optimizer).told[8:]]
     assert told == [True, False, False, False]
     assert inside.state(optimizer).step == 4

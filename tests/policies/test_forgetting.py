@@ -35,7 +35,7 @@ def models(noise=0.1, n=9, n_pending=0):
 
 
 def by_hand(policy, view, prior_now):
-    """Mean and deviation at Z from covariances written out, time i for value i."""
+    """Return mean and deviation at Z from explicit covariances; value i has time i."""
     state = policy.start(Setup(2), view)
     Z = np.random.default_rng(2).random((5, 2))
     return state, Z, *prior_now(view.X, view.z, Z)
@@ -89,7 +89,7 @@ def test_w_noise_of_old_values_grows():
 
 
 def test_w_is_discounted_regression_where_the_kernel_is_linear():
-    """As D-LinUCB has it; its deviation, of squared weights, is never greater."""
+    """As in D-LinUCB; its deviation, with squared weights, is never greater."""
     gamma, noise = 0.8, 0.1
     policy, view = WGPUCB(DotProduct(0.0), discount=gamma, noise=noise), models(noise)
     V, V2, b = (noise**2 * np.eye(2), noise**2 * np.eye(2), np.zeros(2))
@@ -162,7 +162,7 @@ def test_without_forgetting_it_is_gp_ucb(still, moving):
     "still", [TVGPUCB(epsilon=0.0), UITVBO(variance=0.0), WGPUCB(discount=1.0)]
 )
 def test_without_forgetting_in_a_continuous_space(still):
-    """With the length scale fitted; climbs agree up to rounding."""
+    """With a fitted length scale; climbs agree up to rounding."""
     plain = queries(GPUCB(beta="log", repeats=True), CUBE, 14)
     for ours, theirs in zip(queries(still, CUBE, 14), plain, strict=True):
         assert ours == pytest.approx(theirs, abs=1e-4)
@@ -172,7 +172,7 @@ def test_without_forgetting_in_a_continuous_space(still):
 
 
 def drifting(epsilon, n=120, seed=0):
-    """Values of an objective that moves as the model of TV-GP-UCB says."""
+    """Return values of an objective that drifts like the model of TV-GP-UCB."""
     rng = np.random.default_rng(seed)
     X, i = rng.random((n, 2)), np.arange(n)
     K = KERNEL(X) * (1 - epsilon) ** (np.abs(i[:, None] - i) / 2)

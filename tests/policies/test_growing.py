@@ -1,4 +1,4 @@
-"""A-GP-UCB step by step, against numbers worked out by hand."""
+"""A-GP-UCB step by step, against numbers calculated by hand."""
 
 import math
 from types import SimpleNamespace
@@ -40,7 +40,7 @@ class ScaledModels(FakeModels):
 
 
 def choice(policy, t, d=1, h=1.0, width=0.0, models=None, pending=()):
-    """Return what the policy maximises at t queries told, and the metadata."""
+    """Return what the policy maximises after t told queries, and the metadata."""
     probe, state = Probe(), GrowingState(d, policy.theta0, t=t, h=h, width=width)
     models = ScaledModels() if models is None else models
     _, metadata = policy.suggest(state, models, probe, list(pending))

@@ -1,4 +1,4 @@
-"""The papers' baselines as settings, against slow programs of their own."""
+"""The papers' baselines as settings, against slow independent programs."""
 
 import math
 
@@ -25,7 +25,7 @@ def gram(A, B, theta):
 
 
 def predict(x, y, theta):
-    """Mean, deviation over the axis and log likelihood, by inverses."""
+    """Return mean, deviation over the axis and log likelihood, by inverses."""
     inverse = np.linalg.inv(gram(x, x, theta) + NOISE**2 * np.eye(len(x)))
     k = gram(AXIS, x, theta)
     sigma = np.sqrt(np.maximum(1 - np.einsum("ij,jk,ik->i", k, inverse, k), 0))
@@ -34,7 +34,7 @@ def predict(x, y, theta):
 
 
 def search(policy):
-    """Yield what was told before each query, the query and its record."""
+    """Yield the told values before each query, the query and its record."""
     optimizer = Optimizer(
         Space.from_points([{"x": float(x)} for x in AXIS]),
         policy,

@@ -1,4 +1,4 @@
-"""Changing objectives under models whose hyperparameters are estimated as they go."""
+"""Changing objectives with models whose hyperparameters are estimated online."""
 
 import json
 import math
@@ -48,7 +48,7 @@ def matern(A, B, theta):
 
 
 def log_posterior(policy, X, y, times, theta, variance):
-    """The reference: densities and inverses, nothing of the package."""
+    """Return the reference: densities and inverses, without the package."""
     K = variance * matern(X, X, np.asarray(theta))
     lags = np.abs(times[:, None] - times[None, :])
     if isinstance(policy, TVGPUCB):

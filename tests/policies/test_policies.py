@@ -208,7 +208,7 @@ def test_only_kernels_are_read_back():
 def test_every_public_policy_states_its_pseudo_code_lines():
     """Each numbered line of a docstring's pseudo-code is tagged in the code.
 
-    The code is that of the policies' files in which the class and its bases stand.
+    The code is in the policy files that contain the class and its bases.
     """
     import inspect
     import re

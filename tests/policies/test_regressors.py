@@ -1,4 +1,4 @@
-"""The Gaussian process inside is scikit-learn's, whatever the policy."""
+"""Every policy uses scikit-learn's Gaussian process."""
 
 import dataclasses
 import math
@@ -11,8 +11,8 @@ from skrobustbo import Integer, Optimizer, Real, policies
 from skrobustbo.acquisition import Maximizer
 from skrobustbo.surrogate import Posterior
 
-#: Whether models contradict the values depends on the initial design. It is no matter
-#: here.
+#: Whether models contradict the values depends on the initial design, which is
+#: irrelevant here.
 pytestmark = pytest.mark.filterwarnings("ignore:All candidate models contradict")
 
 NAMES = sorted(policies.available())
@@ -30,7 +30,7 @@ SPACES = {
 
 @dataclasses.dataclass
 class Spied:
-    """What acquisition functions were made of, and how often each was asked."""
+    """The parts of acquisition functions, and how often each was called."""
 
     posteriors: dict = dataclasses.field(default_factory=dict)
     n_values: int = 0
@@ -38,7 +38,7 @@ class Spied:
 
 
 def inside(acq):
-    """Yield the posteriors that an acquisition function is computed from."""
+    """Yield the posteriors that an acquisition function uses."""
     if hasattr(acq, "posterior"):
         yield acq.posterior
     for field in dataclasses.fields(acq):
@@ -50,7 +50,7 @@ def inside(acq):
 
 @pytest.fixture
 def spied(monkeypatch):
-    """All that acquisition functions were made of in a search, asked there and then."""
+    """All parts of acquisition functions in a search, checked immediately."""
     seen = Spied()
     maximise = Maximizer.__call__
 
@@ -83,7 +83,7 @@ def spied(monkeypatch):
 
 
 def check(posterior):
-    """Compare a posterior with a regressor of scikit-learn's that has seen its data."""
+    """Compare a posterior with scikit-learn's regressor on its data."""
     gpr = posterior.regressor
     assert type(posterior) in (Posterior, *Posterior.__subclasses__())
     assert isinstance(gpr, GaussianProcessRegressor)
@@ -132,7 +132,7 @@ def test_every_value_of_an_acquisition_function_is_scikit_learn_s(name, space, s
     else:
         assert len(made) >= 5
         assert spied.n_values > 2 * len(made)  # twice in the comparison
-        assert any(len(p.X) > p.n_told for p in made)  # some with points under way
+        assert any(len(p.X) > p.n_told for p in made)  # some with pending points
 
 
 @pytest.mark.parametrize("n_pending", [0, 3])

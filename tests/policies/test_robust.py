@@ -24,7 +24,7 @@ from skrobustbo.surrogate import FactorCache, LogNormalPrior, Models, View
 
 @pytest.fixture
 def fits(monkeypatch):
-    """Note the number of values at each fit of the length scales."""
+    """Record the number of values at each fit of the length scales."""
     sizes, fit = [], module.map_length_scales
 
     def noted(kernel, models, *args):
@@ -50,7 +50,7 @@ def test_every_step_at_first_and_ever_more_rarely_then(fits):
     assert set(range(10, 33)) <= set(fits)
     for kind in (0, 1):
         late = np.array([n for n in fits if n >= 33 and n % 2 == kind])
-        # After n values the next estimate waits for (n - 25) / 8 more, and its turn.
+        # After n values, the next estimate waits for (n - 25) / 8 more, and its turn.
         assert (np.diff(late) <= 2 + (late[1:] - 25) // 8).all()
         assert len(late) < 30
 
@@ -77,7 +77,7 @@ def finished(min_improvement=0.01, **settings):
 
 
 def jumping(policy, n=40, deviation=0.7):
-    """Return an optimizer that has been told a parabola under heavy noise."""
+    """Return an optimizer that was told a parabola with heavy noise."""
     rng = np.random.default_rng(0)
     optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=n, random_state=0)
     for _ in range(n):
@@ -251,7 +251,7 @@ def test_levels_take_turns_by_their_weights():
         turns.append(policy.order(state, [], 60, 10)[0])
         state.counts[turns[-1]] += 1
     assert state.counts == [40, 0, 2, 4]
-    # Queries under way count as well: 20/1 is less than 2/0.05, 51/1 is more.
+    # Pending queries count too: 20/1 is less than 2/0.05, 51/1 is more.
     state.counts = [19, 0, 1, 4]
     assert policy.order(state, [], 60, 10)[0] == MODEL
     under_way = [metadata_of(MODEL)] * 31
@@ -288,7 +288,7 @@ def test_shorter_length_scales_reach_what_the_budget_resolves():
 
 @pytest.mark.parametrize(("d", "horizon", "n"), [(2, 100, 1), (4, 50, 2)])
 def test_what_is_left_to_gain_is_told_without_the_model_of_a_climb(d, horizon, n):
-    """A model of shorter length scales counts where it takes turns."""
+    """A model with shorter length scales counts if it takes turns."""
     space = {f"x{i}": Real(0, 1) for i in range(d)}
     optimizer = Optimizer(space, horizon=horizon, random_state=0)
     run(optimizer, 14, lambda p: -sum(value**2 for value in p.values()))

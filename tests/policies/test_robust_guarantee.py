@@ -1,4 +1,4 @@
-"""The default's guarantee: whatever the models believe, the points cover the space."""
+"""The default's guarantee: whatever the models predict, the points cover the space."""
 
 import math
 
@@ -14,9 +14,9 @@ from skrobustbo.policies import RobustUCB
 from skrobustbo.policies._levels import FILL
 from skrobustbo.space import Space
 
-#: Share of the largest distance that the maximiser finds at least.
+#: Smallest share of the largest distance that the maximiser finds.
 FOUND = 0.8
-#: Points, by which the radius is measured.
+#: Number of points for measuring the radius.
 MANY = 4096
 
 
@@ -25,18 +25,18 @@ def cube(d):
 
 
 def steep(params):
-    """A slope that every model believes in: the best is in one corner."""
+    """A slope that misleads every model: the best point is in one corner."""
     return sum(value for value in params.values() if isinstance(value, float))
 
 
 def waves(params):
-    """Nothing that a model could learn."""
+    """An objective that no model could learn."""
     numbers = [value for value in params.values() if isinstance(value, float)]
     return math.sin(1e3 * sum((i + 1) * value for i, value in enumerate(numbers)))
 
 
 def searched(space, objective, horizon, n):
-    """Return an optimizer that has been told n values."""
+    """Return an optimizer that was told n values."""
     optimizer = Optimizer(space, "robust", horizon=horizon, random_state=0)
     for _ in range(n):
         params = optimizer.ask()
@@ -45,7 +45,7 @@ def searched(space, objective, horizon, n):
 
 
 def radius(optimizer):
-    """Return the largest distance of any point from the nearest one told."""
+    """Return the largest distance of any point from the nearest told one."""
     space = optimizer.space
     X = np.array([space.encode(params) for params in space.sample(MANY, 1)])
     return distances(X, inside.models(optimizer).X).min(axis=1).max()

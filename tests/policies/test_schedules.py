@@ -1,4 +1,4 @@
-"""Beta schedules and information gains, against numbers worked out by hand."""
+"""Beta schedules and information gains, against numbers calculated by hand."""
 
 import itertools
 import math
@@ -53,14 +53,14 @@ def test_bayes_continuous_with_constants():
 
 
 def test_bayes_continuous_of_a_flat_process_is_that_of_one_point():
-    """With derivatives near zero one point stands for all: never fewer."""
+    """With derivatives near zero, one point stands for all: never fewer."""
     expected = math.sqrt(2 * math.log(math.pi**2 / 0.3))
     assert bayes_continuous_beta(1, 1, 0.1, b=1e-9) == pytest.approx(expected)
     assert bayes_continuous_beta(1, 1, 0.1, a=0.01) == pytest.approx(expected)
 
 
 def after_three(policy, space, points):
-    """Ask once, after three values."""
+    """Ask once after three values."""
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
     optimizer.tell(points, [0.0, 1.0, 0.5])
     return optimizer.ask()
@@ -129,7 +129,7 @@ def test_igp_ucb_has_a_norm_bound():
 
 
 def gain_of(kernel, X, noise):
-    """Information gain of some points, by its definition."""
+    """Return the information gain of some points, by its definition."""
     _, log_det = np.linalg.slogdet(np.eye(len(X)) + kernel(X) / noise**2)
     return 0.5 * log_det
 
@@ -155,7 +155,7 @@ def test_one_point_is_chosen_again_and_again():
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_greedy_gain_equals_brute_force_greedy(kernel, seed):
-    """The largest variance has the largest gain; here gains are computed outright."""
+    """The largest variance has the largest gain; here, gains are computed directly."""
     points, noise = np.random.default_rng(seed).random((6, 2)), 0.3
     chosen = []
     for n in range(1, 9):
@@ -248,7 +248,7 @@ def test_every_schedule_with_every_gain_runs(beta, gain):
 
 
 def band_holds(beta, f, kernel, points, noise, delta, seed):
-    """Whether |f - mu| <= beta sigma everywhere throughout one run of GP-UCB."""
+    """Return whether |f - mu| <= beta sigma everywhere during one run of GP-UCB."""
     rng, asked, y = np.random.default_rng(seed), [], []
     cache, ground = FactorCache(noise), ReferencePoints(points, len(points))
     for t in range(1, 31):
@@ -267,7 +267,7 @@ def band_holds(beta, f, kernel, points, noise, delta, seed):
 
 
 def of_norm_one(kernel, points, rng):
-    """A function of norm 1: a combination of covariances at a few points."""
+    """Return a function of norm 1: a combination of covariances at a few points."""
     centres = rng.random((6, points.shape[1]))
     alpha = rng.standard_normal(6)
     return kernel(points, centres) @ alpha / math.sqrt(alpha @ kernel(centres) @ alpha)
@@ -289,7 +289,7 @@ def test_bayesian_bands_hold(beta):
 
 @pytest.mark.slow
 def test_the_self_normalised_band_holds_and_printed_ones_do_not():
-    """For functions of norm 1 and little noise, frequentist."""
+    """For functions of norm 1 and little noise (frequentist)."""
     kernel, points = RBF(0.2), np.linspace(0, 1, 40)[:, None]
     held = {"self-normalised": 0, "igp": 0}
     with limited_threads():

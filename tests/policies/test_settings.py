@@ -21,13 +21,13 @@ from skrobustbo.policies._settings import settings
 
 CLASSES = list(policies.available().values())
 FILES = sorted(Path(skrobustbo.policies.__file__).parent.glob("*.py"))
-#: What is given by position; all else by name.
+#: Settings given by position; all others by name.
 FIRST = {"HEGPUCB": ["candidates"], "ExpectedUCB": ["candidates"]}
 FIRST |= {"HEStableOpt": ["candidates"], "RandomPolicy": []}
 
 
 def documented(cls):
-    """Return the names under "Parameters", and the default that each heading states."""
+    """Return the names under "Parameters", with the defaults in their headings."""
     doc = inspect.getdoc(cls)
     section = re.search(
         r"^Parameters\n-+\n((?:\w.*\n|    .*\n|\n(?=    ))+)", doc, re.M
@@ -62,7 +62,7 @@ class TestEveryPolicy:
             cls(None, None)
 
     def test_keeps_what_it_is_given(self, cls):
-        """As scikit-learn asks: neither copied nor changed, the same in a clone."""
+        """As scikit-learn requires: neither copied nor changed, the same in a clone."""
         marks = {name: (name, 1) for name in cls().get_params()}
         policy = cls(**marks)
         for name, mark in marks.items():
@@ -73,7 +73,7 @@ class TestEveryPolicy:
         assert set(vars(policy)) == set(marks)
 
     def test_has_the_defaults_on_the_class_too(self, cls):
-        """A default changed without its annotation would change here alone."""
+        """A default changed without its annotation would change only here."""
         for name, value in cls().get_params().items():
             assert getattr(cls, name) == value, name
 

@@ -1,4 +1,4 @@
-"""HE-StableOpt and StableOpt by hand, and the perturbations that they range over."""
+"""HE-StableOpt and StableOpt by hand, and their perturbations."""
 
 import math
 
@@ -216,7 +216,7 @@ MODELS = [Candidate(RBF(), label=label) for label in "ab"]
 
 
 def two_models():
-    # b sees the hill at 0.7 two higher, and is unsure.
+    # b puts the hill at 0.7 two higher, and is unsure.
     hill = 2.0 * (np.abs(GRID[:, 0] - 0.7) < 0.15)
     return Tables(a=(MU, FLAT), b=(MU + hill, 4 * FLAT))
 
@@ -243,7 +243,7 @@ def test_centre_perturbation_and_models_by_hand():
 
 
 def test_one_pessimist_makes_a_point_the_worst():
-    """The point 0.6 is the best for b, but a alone expects the least there."""
+    """The point 0.6 is best for b, but a alone expects the least there."""
     a, b = np.zeros(11), np.zeros(11)
     a[6:9], b[6:9] = (4.5, 6.5, 6.5), (9.5, 7.5, 5.5)
     models = Tables(a=(a, FLAT), b=(b, FLAT))
@@ -351,7 +351,7 @@ def test_recommendation_by_hand():
     state = StableState(1, survivors=[0, 1], t=3, centres=[[0.3], [0.7], [0.1]])
     # min of LCB over both models: at 0.3 0 (b, 2 - 2), at 0.7 4.5 (a), at 0.1 -2.
     assert policy.recommend(state, models, told) == [0.7]
-    # Where the query around 0.7 has failed or was stopped, the next one is 0.3.
+    # If the query around 0.7 failed or was stopped, the next one is 0.3.
     assert policy.recommend(state, models, Told([9.0, math.nan, 1.0])) == [0.3]
     # Without b: at 0.3 1.5, at 0.1 -0.5.
     state = StableState(1, survivors=[0], t=3, centres=[[0.1], [0.3]])
@@ -369,7 +369,7 @@ def test_recommendation_by_hand():
 
 
 def cliff(params):
-    """The highest values lie at the edge of a cliff, which the answer has to avoid."""
+    """The highest values are at the edge of a cliff, which the answer must avoid."""
     x = params["x"]
     return 1 + x if x < 0.6 else -2.0
 
@@ -426,7 +426,7 @@ def test_without_perturbations_it_is_gp_ucb(space, beta):
 
 
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
-# The one model, kept whatever it does, may well be implausible.
+# The only model, which is always kept, may well be implausible.
 @pytest.mark.filterwarnings("ignore:All candidate models")
 def test_one_candidate_is_stableopt(space):
     kernel = Matern(length_scale=0.4, nu=2.5)

@@ -1,4 +1,4 @@
-"""What the trigger promises of objectives drawn from its own model, by Monte Carlo."""
+"""The promises of the trigger for objectives drawn from its own model."""
 
 import math
 
@@ -21,7 +21,7 @@ def index(params):
 
 
 def resets(seed, change=None):
-    """Queries, from 1, that reset; the objective turns over after query `change`."""
+    """Return the queries that reset; the objective flips after query `change`."""
     rng = np.random.default_rng([31, seed])
     f = ROOT @ rng.standard_normal(len(POINTS))
     policy = ETGPUCB(KERNEL, delta_b=DELTA_B, noise=NOISE, normalize_y=False)
@@ -43,7 +43,7 @@ def test_a_static_objective_rarely_triggers():
 
 @pytest.mark.slow
 def test_an_abrupt_change_triggers_within_a_few_steps():
-    """The twin: a trigger that never fired would keep the promise as well."""
+    """The counterpart: a trigger that never fires would keep the promise too."""
     change = 20
     caught = [
         any(change < t <= change + 5 for t in resets(seed, change))
@@ -53,7 +53,7 @@ def test_an_abrupt_change_triggers_within_a_few_steps():
 
 
 def test_the_model_of_the_promise_is_the_generator():
-    """A quick look: the grid, the noise and the threshold are those of the runs."""
+    """A quick check of the grid, the noise and the threshold of the runs."""
     assert resets(0) == []
     K = KERNEL(SPACE.enumerate())
     np.testing.assert_allclose(K, ROOT @ ROOT.T, atol=1e-7)

@@ -1,7 +1,7 @@
-"""A-GP-UCB against a second, slow writing of the paper's algorithm.
+"""A-GP-UCB against a second, slow implementation of the paper's algorithm.
 
-Nothing of the package is used in the reference: kernel, posterior, matching and loop
-are plain NumPy, straight from the published statement with its misprints corrected.
+The reference does not use the package: kernel, posterior, matching and loop are plain
+NumPy, directly from the published statement with its misprints corrected.
 """
 
 import math
@@ -21,7 +21,7 @@ STEPS, NOISE, DELTA, B0, THETA0 = 30, 0.1, 0.2, 0.8, 0.9
 
 
 def posterior(x, y, Z, theta):
-    """Mean and deviation at Z, and the information gain of x, by explicit inverses."""
+    """Return mean and deviation at Z, and the information gain of x, by inverses."""
     k = lambda a, b: np.exp(-((a[:, None] - b[None, :]) ** 2) / (2 * theta**2))  # noqa: E731
     K = k(x, x)
     inverse = np.linalg.inv(K + NOISE**2 * np.eye(len(x)))
@@ -36,14 +36,14 @@ def band(B, gain):
 
 
 def shares(h, weight):
-    """g and b of h, in one dimension, by the formula of the paper."""
+    """Return g and b of h in one dimension, by the paper's formula."""
     root = math.sqrt((1 + weight) ** 2 + 4 * weight * (h - 1))
     eps = (-(1 + weight) + root) / (2 * weight)
     return 1 + eps, 1 + weight * eps
 
 
 def crossing(estimate, p, h, ceiling, precision):
-    """The first h of a geometric bracket at which the estimate reaches p."""
+    """Return the first h of a geometric bracket at which the estimate reaches p."""
     if estimate(h) >= p:
         return h
     while True:
@@ -108,7 +108,7 @@ def reference(Z, f, start, *, weight=0.5, g=None, b=None, matching=None, p=None)
 
 
 def problem(seed):
-    """An uneven grid, a hill and a needle on it, and three points to start from."""
+    """An uneven grid, a hill and a needle on it, and three initial points."""
     rng = np.random.default_rng(seed)
     Z = np.concatenate([[0.0], np.sort(rng.uniform(0.01, 0.99, 78)), [1.0]])
     hill, needle = rng.uniform(0.1, 0.9, 2)
@@ -148,7 +148,7 @@ def test_given_growth(seed):
     assert package(*setting, matching=None, growth=g, norm_growth=b)[0] == expected
 
 
-# References that let the class grow now and then within 30 steps.
+# References that let the class grow sometimes within 30 steps.
 RATES = {
     "regret-bound": lambda t: 6 * t**0.9,
     "one-step": lambda t: 1.5 * t**0.9,

@@ -20,7 +20,7 @@ def kernel(A, B):
 
 
 def surfaces(seed):
-    """Values over the grid at each step: a drifting sample with one abrupt change."""
+    """Return values at each step: a drifting sample with one abrupt change."""
     rng = np.random.default_rng(seed)
     root = np.linalg.cholesky(kernel(POINTS, POINTS) + 1e-9 * np.eye(len(POINTS)))
     f, epsilon, out = root @ rng.standard_normal(len(POINTS)), 0.005, []
@@ -41,7 +41,7 @@ def predict(data, Z):
 
 
 def reference(first, values, n_low=1, n_up=math.inf):
-    """Algorithm 1: the queries, and which of them reset."""
+    """Run Algorithm 1; return the queries, and which of them reset."""
     data, t_block, queries, resets = [(first, values[0][first])], 1, [], []
     for t in range(1, STEPS + 1):
         mu, sigma = predict(data, POINTS)

@@ -1,4 +1,4 @@
-"""HE-GP-UCB against a slow transcription of the paper that shares no code with ours."""
+"""HE-GP-UCB against a slow transcription of the paper without shared code."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def zero(X):
 
 
 def algorithm_1(grid, f, first, models, beta_of):
-    """Return the indices queried, those left out, and who is left at every step."""
+    """Return the queried indices, the eliminated models and survivors at every step."""
     seen, y = list(first), [f[i] for i in first]
     U, S, sums, widths = list(range(len(models))), {}, {}, {}
     asked, left = [], []
@@ -50,7 +50,7 @@ def algorithm_1(grid, f, first, models, beta_of):
             ucb = mu + beta * sigma
             ucb[seen] = -np.inf
             i = int(np.argmax(ucb))
-            # Far from one another: rounding must not decide.
+            # Far apart: rounding must not decide.
             if best is None or ucb[i] > best[0] + 1e-9:
                 best = (ucb[i], i, u, mu[i], beta * sigma[i])
         _, i, u, mu_i, width = best
@@ -89,7 +89,7 @@ BETAS = {
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("seed", [0, 1, 2])
-# A band as narrow as 0.25 contradicts them all in the end.
+# A band as narrow as 0.25 contradicts them all eventually.
 @pytest.mark.filterwarnings("ignore:All candidate models")
 def test_same_queries_and_survivors(d, beta, seed):
     rng = np.random.default_rng(seed)
@@ -138,5 +138,5 @@ def test_same_queries_and_survivors(d, beta, seed):
         survivors.append(inside.state(optimizer).survivors.copy())
     assert queries == asked
     assert survivors == left
-    if beta == 0.25:  # the test is put to the test
+    if beta == 0.25:  # the test can fail
         assert len(left[-1]) < 4

@@ -1,7 +1,7 @@
-"""LB- and LNB-GP-UCB against a second, slow writing of the paper's algorithm.
+"""LB- and LNB-GP-UCB against a second, slow implementation of the algorithm.
 
-Nothing of the package is used in the reference: kernels, posterior and loop are plain
-NumPy, straight from the published statement with its inequalities corrected.
+The reference does not use the package: kernels, posterior and loop are plain NumPy,
+directly from the published statement with its inequalities corrected.
 """
 
 import math
@@ -29,7 +29,7 @@ def covariance(A, B, theta, nu):
 
 
 def posterior(X, y, Z, theta, nu, noise):
-    """Mean and deviation at Z, and the information gain of X."""
+    """Return mean and deviation at Z, and the information gain of X."""
     L = np.linalg.cholesky(covariance(X, X, theta, nu) + noise**2 * np.eye(len(X)))
     V = np.linalg.solve(L, covariance(X, Z, theta, nu))
     mean = V.T @ np.linalg.solve(L, y)
@@ -102,7 +102,7 @@ def reference(Z, f, start, *, theta0, N0, nu, noise, beta, delta, g, b):
 
 
 def domain(d, seed):
-    """An uneven grid: on an even one several points may be equally good."""
+    """Return an uneven grid: on an even one, several points may be equally good."""
     rng = np.random.default_rng(seed)
     axes = []
     for _ in range(d):
@@ -112,7 +112,7 @@ def domain(d, seed):
 
 
 def values(Z, seed):
-    """A hill and a narrow peak, of zero mean or so."""
+    """Return a hill and a narrow peak, with a mean of about zero."""
     rng = np.random.default_rng([seed, 1])
     centre, peak = rng.uniform(0.1, 0.9, (2, Z.shape[1]))
     hill = np.exp(-((Z - centre) ** 2).sum(axis=1) / 0.3)

@@ -1,10 +1,10 @@
-"""What one candidate costs in bookkeeping: calls of our functions, and their files.
+"""Bookkeeping cost of one candidate: calls of our functions, and their files.
 
     python tests/search/candidate_cost.py
 
-The candidates of a search with three folds, a checkpoint and one job are followed, from
-one that a model has chosen to the next one. Packages that compute, such as the models
-and the policies, are left out. What is left is what a reader has to follow.
+It follows the candidates of a search with three folds, a checkpoint and one job, from
+one that a model chose to the next. Packages that compute, such as the models and the
+policies, are left out. The rest is what a reader of the code must follow.
 """
 
 import statistics
@@ -25,10 +25,10 @@ COMPUTING = {"surrogate", "kernels", "acquisition", "policies", "space"}
 
 
 class Followed(RobustUCB):
-    """The default; a candidate begins where it is asked for a point."""
+    """The default policy; a candidate starts where it is asked for."""
 
     def suggest(self, state, models, argmax, pending):
-        """Begin to count anew."""
+        """Restart the count."""
         CANDIDATES.append(Counter())
         return super().suggest(state, models, argmax, pending)
 
@@ -37,7 +37,7 @@ CANDIDATES: list[Counter] = []
 
 
 def count(frame, event, arg):
-    """Count a call of a function that keeps the books, by its file and name."""
+    """Count a call of a bookkeeping function, by its file and name."""
     if event == "call" and CANDIDATES:
         path = Path(frame.f_code.co_filename)
         if path.is_relative_to(ROOT):

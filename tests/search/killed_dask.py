@@ -1,10 +1,10 @@
-"""Searches on a Dask cluster in which three fits kill their worker, on a busy machine.
+"""Searches on a busy Dask cluster in which three fits kill their worker.
 
     python tests/search/killed_dask.py [--runs 20] [--busy 2]
 
-Each run starts a cluster of two worker processes and fits 20 candidates, of which three
-kill every worker that fits them, beside busy loops that take the cores. A run is right
-if 17 candidates are scored and the three are recorded as failed.
+Each run starts a cluster of two worker processes and fits 20 candidates, three of which
+kill every worker that fits them, while busy loops use the cores. A run is correct if 17
+candidates are scored and the three are recorded as failed.
 """
 
 import argparse
@@ -58,12 +58,12 @@ def killed_search(batch_size=4):
 
 
 def is_right(scored):
-    """Tell whether the three that kill have failed, and no other."""
+    """Return whether exactly the three deadly candidates failed."""
     return np.flatnonzero(~scored).tolist() == list(DEADLY)
 
 
 def spin(parent):
-    """Take a core until the parent is gone."""
+    """Use a core until the parent is gone."""
     while os.getppid() == parent:
         pass
 

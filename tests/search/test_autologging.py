@@ -1,4 +1,4 @@
-"""Autologging of MLflow is off inside folds and on outside them, whoever runs them."""
+"""MLflow's autologging is off inside folds and on outside, whoever runs them."""
 
 import sys
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ NAME = "mlflow.utils.autologging_utils"
 
 
 class Seen(Fake):
-    """Notes whether autologging is on during its fits."""
+    """Records whether autologging is on during its fits."""
 
     def __init__(self, a=0.0, seconds=0.0):
         super().__init__(a)
@@ -32,7 +32,7 @@ class Seen(Fake):
 
 @pytest.fixture
 def mlflow(monkeypatch):
-    """Put a module in the place of MLflow's, with the same switch."""
+    """Replace MLflow by a module with the same switch."""
     module = ModuleType(NAME)
     module._AUTOLOGGING_GLOBALLY_DISABLED, module.seen = False, []
 
@@ -75,7 +75,7 @@ def test_it_stays_off_where_the_user_has_turned_it_off(mlflow):
 
 def test_a_search_in_a_fold_does_not_turn_it_on(mlflow):
     search_of(search_of(Seen(), n_iter=2, cv=2), {"n_iter": [1, 2]}, n_iter=2).fit(X, y)
-    # The refit of the outer search is a search, too, whose refit has all rows.
+    # The refit of the outer search is also a search, whose refit has all rows.
     assert [n for n, on in mlflow.seen if on] == [len(X)]
 
 

@@ -26,7 +26,7 @@ class Weighted(Fake):
 
 
 class Recorder:
-    """Notes what it hears; asks to stop after a number of rounds."""
+    """Records its calls; asks to stop after a number of rounds."""
 
     def __init__(self, stop_after=None):
         self.stop_after = stop_after

@@ -1,4 +1,4 @@
-"""How a candidate passes through the layers, as docs/architecture.md draws it."""
+"""The path of a candidate through the layers, as in docs/architecture.md."""
 
 import inspect
 import re
@@ -18,7 +18,7 @@ TWO = [{**ONE, "weights": ["uniform"]}, {**ONE, "weights": ["distance"]}]
 
 
 class Watched(RobustUCB):
-    """Notes the functions of the package that called `suggest`, outermost first."""
+    """Records the functions of the package that called `suggest`, outermost first."""
 
     calls: ClassVar = []
 

@@ -43,7 +43,7 @@ def search(estimator=None, **settings):
 
 
 def listed(estimator, values, batch_size=None, cv=3, stops=None):
-    """Return the mean scores of candidates in a list, fitted on the cluster."""
+    """Return the mean scores of listed candidates, fitted on the cluster."""
     grid = GridSearchCV(estimator, {"a": [0.0]}, cv=cv, refit=False)
     source = FixedSource([{"a": a} for a in values], batch_size)
     with parallel_config(backend="dask"):
@@ -114,7 +114,7 @@ def test_a_search_with_a_resource_is_the_same(cluster, schedule):
 
 
 class Fragile(Marked):
-    """Takes its worker down once in the life of the folder."""
+    """Kills its worker once per folder."""
 
     def fit(self, X, y=None):
         if self.a > 0:
@@ -161,7 +161,7 @@ def test_a_fit_that_exits_is_a_failure_and_may_be_raised(cluster):
 
 
 class Hangs(Fake):
-    """Never comes back for large values."""
+    """Never returns for large values."""
 
     def fit(self, X, y=None):
         if self.a > 0.5:

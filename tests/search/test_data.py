@@ -1,4 +1,4 @@
-"""Every kind of data that a search of scikit-learn takes."""
+"""Every kind of data that scikit-learn's searches accept."""
 
 import numpy as np
 import pandas as pd

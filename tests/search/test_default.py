@@ -55,14 +55,14 @@ def test_outside_it_is_a_row_that_no_model_learns_from():
     assert math.isnan(results["posterior_std"][0])
     history = ours.optimizer_.history_
     assert [record["params"] for record in history] == params(ours)[1:]
-    # The others are those of a search without it that has one candidate less.
+    # The others are those of a search without it and with one candidate less.
     others = search(include_default=False, n_iter=5).fit(X, y)
     assert params(others) == params(ours)[1:]
     assert "outside the space, so no model learnt" in ours.report()
 
 
 class Given(SVC):
-    """Is best as given, and notes what is set."""
+    """Is best as given, and records what is set."""
 
     def set_params(self, **params):
         self.set_ = {**getattr(self, "set_", {}), **params}
@@ -197,7 +197,7 @@ def test_what_an_earlier_search_knows_is_not_evaluated_again():
     ours = search(estimator, previous=before).fit(X, y)
     assert {"C": 1.0, "gamma": 0.1} not in params(ours)
     assert "the estimator as given is known from 'previous'" in ours.report()
-    # What is outside is never told.
+    # A point outside is never told.
     ours = search(previous=search().fit(X, y)).fit(X, y)
     assert params(ours)[0] == GIVEN
     assert "5 of 6 earlier candidates fit the space" in ours.report()
@@ -237,7 +237,7 @@ def test_a_step_to_be_filled_in(clf):
 
 
 class Unlisted(Fake):
-    """Lists no parameters, as some estimators of other packages do."""
+    """Lists no parameters, like some estimators of other packages."""
 
     def get_params(self, deep=True):
         return {}

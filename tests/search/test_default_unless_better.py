@@ -1,4 +1,4 @@
-"""The refit of the untuned estimator, unless the best is shown to be better."""
+"""The refit of the untuned estimator, unless the best is significantly better."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ TREE = {"max_depth": Integer(1, 12), "max_features": Real(0.1, 1)}
 
 
 def table(*folds, labels=None, metric="score"):
-    """Return results of candidates, each with the scores of its folds."""
+    """Return results of candidates, each given by the scores of its folds."""
     folds = np.array(folds, dtype=float)
     labels = labels or ["default", *["fill"] * (len(folds) - 1)]
     columns = {f"split{k}_test_{metric}": each for k, each in enumerate(folds.T)}
@@ -28,9 +28,9 @@ EFFECTS = np.array([0.0, 0.1, 0.2, 0.3])
 
 @pytest.mark.parametrize(("factor", "index"), [(2.2, 0), (2.3, 1)])
 def test_it_has_to_be_ahead_by_so_many_standard_errors(factor, index):
-    """Of the better half, one candidate has noise, and two have the effects alone.
+    """In the better half, one candidate has noise, and two have only the effects.
 
-    One of four others has to be ahead by 2.24 standard errors.
+    One of four others must be ahead by 2.24 standard errors.
     """
     noise = 0.02 * np.array([1, -1, 1, -1])
     variance = np.sum(noise**2) * 2 / 3 / (2 * 3)

@@ -1,4 +1,4 @@
-"""The evaluation of candidates: what runs where, and what if it does not come back."""
+"""The evaluation of candidates: where folds run, and folds that do not return."""
 
 import math
 import warnings
@@ -143,7 +143,7 @@ def test_a_candidate_that_kills_its_worker_is_recorded_as_failed(tmp_path):
 @pytest.mark.slow
 def test_a_worker_killed_from_outside_costs_no_candidate(tmp_path):
     class Struck(Marked):
-        """Kills its worker once in the life of the search."""
+        """Kills its worker once in the search."""
 
         def fit(self, X, y=None):
             if self.a > 0:
@@ -171,7 +171,7 @@ class FakeJob:
 
 @pytest.mark.parametrize(("starting", "busy"), [(4, 0), (0, 2), (4, 1), (4, 2)])
 def test_only_deaths_with_a_fold_at_work_count(starting, busy, monkeypatch):
-    """Some workers die while they start, whatever is sent, others of the fold."""
+    """Some workers die while starting, others because of the fold."""
     left = {"starting": starting, "fold": busy}
 
     def workers(calls):
@@ -191,11 +191,11 @@ def test_only_deaths_with_a_fold_at_work_count(starting, busy, monkeypatch):
 
 
 class RayActorError(Exception):
-    """Ray's, known by its name."""
+    """Ray's error, recognised by its name."""
 
 
 class ActorDiedError(RayActorError):
-    """Ray's more telling one."""
+    """Ray's more specific error."""
 
 
 def test_what_says_that_a_worker_died():

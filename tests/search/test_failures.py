@@ -1,4 +1,4 @@
-"""Fits and scores that fail in every way: recorded, avoided, and survived."""
+"""Fits and scores that fail in every way are recorded, avoided and survived."""
 
 import warnings
 import zlib
@@ -83,7 +83,7 @@ def fitted(estimator, **settings):
 
 
 def check(ours):
-    """See that exactly the points above the threshold failed, and none is refitted."""
+    """Check that just the points above the threshold failed, and none is refitted."""
     asked = np.array([params["a"] for params in ours.cv_results_["params"]])
     failed = np.isnan(ours.cv_results_["mean_test_score"])
     np.testing.assert_array_equal(failed, asked > 0.5)
@@ -165,7 +165,7 @@ def in_a_strip(params):
 
 
 def at_random(params):
-    """Fail once in ten, at places that follow no rule."""
+    """Fail once in ten, at irregular places."""
     key = zlib.crc32(f"{params['a']:.9f} {params['b']:.9f}".encode())
     return np.nan if key % 10 == 0 else bowl(params)
 

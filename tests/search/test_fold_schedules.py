@@ -1,4 +1,4 @@
-"""When candidates are proposed and told: round by round, in a window, or freely."""
+"""When candidates are proposed and told: in rounds, in a window, or freely."""
 
 import itertools
 import math
@@ -39,7 +39,7 @@ def search(estimator=None, schedule="window", **settings):
 
 
 class Log:
-    """Candidates without an optimizer; notes what is asked and told."""
+    """Candidates without an optimizer; records what is asked and told."""
 
     def __init__(self, n, per_group=1):
         self.left, self.per_group, self.said = list(range(n)), per_group, []
@@ -62,7 +62,7 @@ def running(number):
 
 
 def flown(order, n=4, per_group=1, **schedule):
-    """Return what was asked and told when folds finish in an order of candidates."""
+    """Return what was asked and told if folds finish in a given order."""
     log = Log(n, per_group)
     plan = log.plan(**schedule)
     plan.fill()
@@ -103,7 +103,7 @@ def test_what_is_over_at_the_end_is_told_and_the_rest_left():
 
 
 def raced():
-    """Return a plan of two candidates at a time, in a race."""
+    """Return a plan that races two candidates at a time."""
     races = Races(
         0.05, 0.25, 9, score=lambda fold: fold["test_scores"], beliefs=lambda trial: []
     )
@@ -251,7 +251,7 @@ class Uneven(Noisy):
 
 
 class Spends(Noisy):
-    """Takes some time on a clock that only fits move on."""
+    """Takes time on a clock that only fits move forward."""
 
     clock = None
 
@@ -267,7 +267,7 @@ def test_time_runs_out_in_a_window(n_jobs, clock, monkeypatch):
         found = search(Spends(), n_iter=1000, max_time=2.0, n_jobs=n_jobs).fit(X, y)
     assert found.stop_reason_ == "max_time"
     assert clock.now < 2.0 + n_jobs * 0.05
-    # Three folds each; those of the last window may have been broken off.
+    # Three folds each; those of the last window may have been interrupted.
     assert 40 // 3 - 3 <= found.n_iter_ <= 40 // 3 + 1
 
 

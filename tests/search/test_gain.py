@@ -1,4 +1,4 @@
-"""What tuning gained over the estimator as given."""
+"""The gain of tuning over the estimator as given."""
 
 import math
 
@@ -167,7 +167,7 @@ def test_the_least_simple_is_one_without_the_measure():
 
 
 def gains(rng, truths, n_rows=150, n_bags=300):
-    """Return the raw and the corrected gain over candidate 0, and the true one."""
+    """Return the raw, the corrected and the true gain over candidate 0."""
     common = rng.normal(size=n_rows)
     noise = rng.normal(size=(len(truths), n_rows))
     rows = truths[:, None] + 2 * common + noise

@@ -1,4 +1,4 @@
-"""The honest score of the winner, against loops that do the same slowly."""
+"""The honest score of the winner, against slow loops that do the same."""
 
 import math
 import warnings
@@ -62,7 +62,7 @@ from skrobustbo.model_selection._optimism import effective, score_of_winner
 X, y = make_classification(90, 6, n_informative=3, flip_y=0.2, random_state=0)
 TREE = {"max_depth": Integer(1, 8), "min_samples_leaf": Integer(1, 20)}
 Xr, yr = make_regression(80, 5, noise=30, random_state=0)
-# Older versions of scikit-learn pass weights to the fits only, unless they are routed.
+# Older versions of scikit-learn pass weights only to the fits, unless routed.
 scores_are_weighted = hasattr(get_scorer("accuracy"), "_accept_sample_weight")
 
 
@@ -77,7 +77,7 @@ def make(estimator=None, space=None, **settings):
 
 
 def slowly(search, X, y, score, response, weights, score_weights, groups):
-    """Do with plain loops what the search does, from predictions of new fits.
+    """Compute the result of the search with plain loops, from predictions of new fits.
 
     `score` takes true values, predictions and weights (None without) of rows.
     """
@@ -92,7 +92,7 @@ def slowly(search, X, y, score, response, weights, score_weights, groups):
     ]
 
     def mean(predictions, count):
-        """Return the mean score, of rows that were drawn so often."""
+        """Return the mean score for rows drawn `count` times."""
         total = share = 0.0
         for test, values in zip(tests, predictions, strict=True):
             drawn = [i for i, r in enumerate(test) for _ in range(count[labels[r]])]
@@ -137,12 +137,12 @@ def slowly(search, X, y, score, response, weights, score_weights, groups):
 
 
 def first(scores):
-    """Return the best candidate, the first of those that are equal."""
+    """Return the best candidate, the first of equal ones."""
     return int(np.argmax(np.round(scores, 13)))
 
 
 def spreads(whole, bags):
-    """Return how much scores near the winner's spread at most, and its own."""
+    """Return the largest spread of scores near the winner's, and the winner's."""
     best = int(np.argmax(np.round(whole, 13)))
     near = [
         np.std(one)
@@ -153,7 +153,7 @@ def spreads(whole, bags):
 
 
 def predicted(search, X, y, params, test, response, weights):
-    """Return a candidate's predictions for a fold; training rows are all others."""
+    """Return a candidate's predictions for a fold; all other rows train it."""
     splits = list(search.cv.split(X, y, search.groups))
     train = next(a for a, b in splits if np.array_equal(np.arange(len(y))[b], test))
     model = search.estimator.__class__(**{**search.estimator.get_params(), **params})
@@ -233,7 +233,7 @@ def test_classifiers_by_loops(scoring, weighted, monkeypatch):
     weights = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else None
     cv = StratifiedKFold(3)
     search = make(scoring=scoring, cv=cv)
-    # The slow one is called for each sample; a few of them show it.
+    # The slow one is called for each sample; a few samples are enough.
     n = 8 if scoring == "neg_brier_score" else 40
     compare(monkeypatch, search, X, y, score, response, weights, n=n)
 
@@ -330,7 +330,7 @@ def test_rules_are_scikit_learns_metrics():
 class Counted(DecisionTreeClassifier):
     n_fits = n_predicts = 0
 
-    # With the parameters of the base class, about which scikit-learn has metadata.
+    # With the parameters of the base class, for which scikit-learn has metadata.
     def fit(self, X, y, sample_weight=None, check_input=True):
         Counted.n_fits += 1
         return super().fit(X, y, sample_weight, check_input)
@@ -352,7 +352,7 @@ def bags_of(*columns):
 
 
 def drawn(rng, rows, n=200):
-    """Return the means of some candidates' rows, and those of bootstrapped samples."""
+    """Return the means of some candidates' rows, and those of bootstrap samples."""
     n_rows = np.shape(rows)[1]
     counts = rng.multinomial(n_rows, [1 / n_rows] * n_rows, size=n)
     return np.mean(rows, axis=1), counts @ np.transpose(rows) / n_rows
@@ -378,7 +378,7 @@ def test_candidates_that_never_differ_are_not_lucky():
 
 @pytest.mark.parametrize("gap", [0.0, 0.5, 1.0, 1.8, 3.5])
 def test_of_two_candidates_the_better_one_is_shrunk(gap):
-    """By the luck of choices with the gap that is seen, times the root of two."""
+    """By the luck of choices with the observed gap, times the root of two."""
     rng = np.random.default_rng(0)
     one, other = rng.normal(size=(2, 100_000))
     error = math.sqrt(2)
@@ -436,7 +436,7 @@ def test_bags_that_are_undefined_do_not_count(undefined):
 
 @pytest.mark.parametrize(("m", "left"), [(20, 0.3), (150, 0.15)])
 def test_candidates_that_cannot_be_told_apart_share_a_correction(m, left):
-    """All are equally good; the best is ahead by luck alone, as more of them show."""
+    """All are equally good; the best is ahead by luck alone."""
     rng = np.random.default_rng(0)
     best, found, covered = [], [], []
     for _ in range(300 if m < 100 else 50):
@@ -450,7 +450,7 @@ def test_candidates_that_cannot_be_told_apart_share_a_correction(m, left):
 
 
 def test_scores_that_differ_are_corrected_a_little_too_much():
-    """True scores spread as much as their noise, so half of what is ahead is luck."""
+    """True scores spread as much as their noise, so half of the lead is luck."""
     rng = np.random.default_rng(0)
     luck, found = [], []
     for _ in range(200):
@@ -464,7 +464,7 @@ def test_scores_that_differ_are_corrected_a_little_too_much():
 
 
 def test_a_smooth_score_is_corrected():
-    """A bowl whose top is moved by the rows: a step is noise in its slope."""
+    """A bowl whose top depends on the rows: a step is noise in its slope."""
     rng = np.random.default_rng(0)
     d, n_rows = 8, 100
     best, found = [], []
@@ -551,7 +551,7 @@ def test_huge_scores_have_an_interval(scale):
     assert np.isfinite([score, *interval]).all()
 
 
-# What it does to a search -------------------------------------------------------------
+# Effects on a search ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -686,7 +686,7 @@ def test_kinds_of_predictions():
 
 
 def test_small_differences_are_kept():
-    """Float32 where it tells no other score, otherwise float64."""
+    """Float32 if it does not change the score, otherwise float64."""
     sure = {"var_smoothing": Real(1e-12, 1e-9, log=True)}
     far = X * [1, 1, 1, 40, 40, 40] + y[:, None] * np.linspace(0, 50, 6)
     for data, answers in ((far, y), (far, 1 - y)):
@@ -717,7 +717,7 @@ def test_weights_are_routed_to_the_scorer():
 
 
 class Nearest(KNeighborsClassifier):
-    """A class of a user that leaves the score as it is."""
+    """A user's class that does not change the score."""
 
 
 NEAREST = {"n_neighbors": Integer(1, 20)}
@@ -908,7 +908,7 @@ def walk_forward(masks=False, negative=False, backwards=False):
 
 
 class Panel(KFold):
-    """A splitter of a user."""
+    """A user's splitter."""
 
     def split(self, X, y=None, groups=None):
         return walk_forward()

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: finished by the first, aborted by the second."""
+"""Ctrl-C and SIGTERM: the first finishes the search, the second aborts it."""
 
 import multiprocessing
 import os
@@ -27,7 +27,7 @@ HANDLERS = [signal.SIGINT, signal.SIGTERM]
 
 
 class Signals(Fake):
-    """Sends its process signals in some of its fits, counted from 1."""
+    """Sends signals to its process in some of its fits, counted from 1."""
 
     n_fits = 0
 
@@ -42,7 +42,7 @@ class Signals(Fake):
         if type(self).n_fits in self.at:
             try:
                 os.kill(os.getpid(), self.number)
-                time.sleep(0.01)  # the handler runs in here at the latest
+                time.sleep(0.01)  # the handler runs here at the latest
             except KeyboardInterrupt:
                 if not self.swallow:
                     raise
@@ -51,7 +51,7 @@ class Signals(Fake):
 
 @pytest.fixture(autouse=True)
 def handlers():
-    """Count from zero, and see to it that handlers are what they were."""
+    """Count from zero, and check that handlers are unchanged afterwards."""
     Signals.n_fits = 0
     before = [signal.getsignal(number) for number in HANDLERS]
     yield
@@ -71,8 +71,8 @@ def test_the_first_signal_finishes_the_search(number, batch_size, swallow):
     with pytest.warns(UserWarning, match="interrupted after [45] of 30 candidates"):
         ours.fit(X, y)
     assert ours.stop_reason_ == "interrupted"
-    # The 18th fit is in the sixth candidate. The fold of the signal does not count,
-    # whether it was broken off or came back earlier than it would have.
+    # The 18th fit is in the sixth candidate. The fold with the signal does not count,
+    # whether it was interrupted or returned early.
     assert ours.n_iter_ == len(ours.cv_results_["params"]) == 5
     assert Signals.n_fits == 18 + 1  # the refit
     calm = search(Signals(), n_iter=5, n_initial_points=4, batch_size=batch_size)
@@ -84,7 +84,7 @@ def test_the_first_signal_finishes_the_search(number, batch_size, swallow):
 
 
 def test_the_second_signal_aborts(monkeypatch):
-    """The first is kept in mind by the tuner, the second comes before it is back."""
+    """The tuner records the first one; the second comes before it returns."""
     ours = search(Signals())
 
     def slow_source(*args):
@@ -145,7 +145,7 @@ def test_nothing_finished_yet():
 
 
 class Twice(Signals):
-    """Takes no notice of the first signal, and sends a second one."""
+    """Ignores the first signal, and sends a second one."""
 
     def fit(self, X, y=None):
         super().fit(X, y)
@@ -157,7 +157,7 @@ class Twice(Signals):
 
 @pytest.mark.parametrize(("kind", "at"), [(Signals, 1), (Signals, 2), (Twice, 9)])
 def test_sigterm_ends_without_a_traceback_where_there_is_no_result(kind, at):
-    """At the first fold, at the second, and where a second one aborts the search."""
+    """At the first fold, at the second, and if a second one aborts the search."""
     estimator = kind(at=(at,), number=signal.SIGTERM, swallow=kind is Twice)
     Twice.n_fits = 0
     with pytest.raises(SystemExit) as ended:
@@ -195,7 +195,7 @@ def test_who_ignores_signals_still_does():
     assert ours.stop_reason_ == "n_iter"
 
 
-# Inside something else ----------------------------------------------------------------
+# Inside another search ----------------------------------------------------------------
 
 
 def test_inside_a_cross_validation_it_is_passed_on():
@@ -221,7 +221,7 @@ def test_inside_another_search_it_finishes_the_outer_one():
 
 
 def test_of_two_that_watch_each_gives_back_what_it_took():
-    """As where a callback of one search runs another."""
+    """As when a callback of one search runs another."""
     with Stops(interruptible=True).watched():
         outer = [signal.getsignal(number) for number in HANDLERS]
         with Stops(interruptible=True).watched():
@@ -235,7 +235,7 @@ def sleeps(connection):
 
 
 class Forks(Signals):
-    """Starts processes in its fits, and ends them as a pool does."""
+    """Starts processes in its fits, and ends them like a pool."""
 
     def fit(self, X, y=None):
         super().fit(X, y)
@@ -343,7 +343,7 @@ def test_a_signal_to_the_whole_group(number, settings, tmp_path):
 
 @contextmanager
 def started(script, flag):
-    """Run a script in a session of its own, as a terminal would."""
+    """Run a script in its own session, like a terminal."""
     path = flag.parents[1] / "script.py"
     path.write_text(script)
     process = subprocess.Popen(

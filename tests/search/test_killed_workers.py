@@ -1,4 +1,4 @@
-"""Workers killed from outside, at random, all through a search."""
+"""Workers killed from outside, at random, throughout a search."""
 
 import os
 import random
@@ -43,10 +43,10 @@ class Brief(Fake):
 
 
 class Killer(threading.Thread):
-    """Kills random workers of this process, all of them children, at random moments.
+    """Kills random workers of this process at random moments.
 
-    A fold that is fitted alone is given up when its worker has died twice, whoever
-    killed it. So the next kill waits until `PROGRESS` fits have ended since the last.
+    A fold that runs alone is given up when its worker has died twice, whoever killed
+    it. So the next kill waits until `PROGRESS` fits have ended since the last.
     """
 
     def __init__(self, seed, log):
@@ -63,7 +63,7 @@ class Killer(threading.Thread):
                 self.killed.append(victim)
 
     def wait(self):
-        """Wait for fits to end, and then a little; tell whether the search goes on."""
+        """Wait for some fits; return whether the search goes on."""
         enough = self.fits() + PROGRESS
         while self.fits() < enough and not self.over.is_set():
             self.over.wait(0.01)

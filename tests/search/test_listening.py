@@ -1,4 +1,4 @@
-"""What a listener is told of each finished candidate, and the table of all."""
+"""The records of finished candidates for a listener, and the table of all."""
 
 import builtins
 import json
@@ -28,7 +28,7 @@ def search(told=None, estimator=None, **settings):
 
 
 def with_failures(ours):
-    """Fit a search, some of whose fits fail."""
+    """Fit a search with some failing fits."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ours.fit(X, y)
@@ -232,7 +232,7 @@ def test_it_needs_a_fitted_search_and_pandas(monkeypatch):
 
 
 class Whole:
-    """A listener that hears of the beginning and the end, too."""
+    """A listener that is also told about the beginning and the end."""
 
     def __init__(self):
         self.told = []

@@ -1,4 +1,4 @@
-"""Several metrics, and ways of choosing the candidate to refit."""
+"""Several metrics, and ways to choose the candidate to refit."""
 
 import math
 
@@ -118,7 +118,7 @@ def test_train_scores_of_several_metrics():
 
 
 def noisy(estimator, X, y):
-    # A lucky value far from where its neighbours say the optimum is.
+    # A lucky value far from the optimum that its neighbours suggest.
     lucky = 0.5 * (abs(estimator.a + 0.61) < 0.02)
     return -((estimator.a - 0.3) ** 2) + lucky
 

@@ -1,8 +1,8 @@
-"""A new criterion that ends a search, with a setting: what changes for it."""
+"""The effort to add a criterion, with a setting, that ends a search."""
 
 from changed_package import output_with
 
-#: The change, by file: the setting, and the criterion with its words.
+#: The changes by file: the setting, and the criterion with its texts.
 CHANGES = {
     "model_selection/_settings.py": {
         '        "tol": [': (
@@ -79,6 +79,6 @@ assert make(6, None).fit(X, y).stop_reason_ == "n_iter"
 
 
 def test_a_new_criterion_takes_changes_of_two_files(tmp_path):
-    """The report, checkpoints, `resume`, `load_checkpoint` and `watch` know it then."""
+    """The report, checkpoints, `resume`, `load_checkpoint` and `watch` support it."""
     printed = output_with(CHANGES, USE, tmp_path)
     assert printed.count("Finished: no candidate was better for a while") == 2

@@ -18,7 +18,7 @@ X, y = load_iris(return_X_y=True)
 
 
 class Wavy(Noisy):
-    """A search of it takes some candidates to know where it is best."""
+    """A search takes some candidates to find its best region."""
 
     def score(self, X, y=None):
         return super().score(X, y) + 0.5 * math.cos(9 * self.a)
@@ -41,12 +41,12 @@ def test_a_search_ends_when_more_candidates_would_gain_less_than_noise(ended):
     assert gain <= noise
     scores = np.array([ended.cv_results_[f"split{k}_test_score"] for k in range(4)])
     rest = scores - scores.mean(axis=0) - scores.mean(axis=1, keepdims=True)
-    # Of the better half, which is most of them.
+    # From the better half, which is most of them.
     assert 0.5 < noise / (math.sqrt(2 / 4) * rest.std()) < 2.0
 
 
 def test_it_does_not_end_before(ended):
-    """The same candidates, without a tolerance: where the criterion first is met."""
+    """The same candidates without a tolerance: when the criterion is first met."""
     plain, met = search(tol=None), []
     source = source_of(plain, X=X, y=y)
     candidates = iter(search(tol=None).fit(X, y)._notes.trials)
@@ -61,7 +61,7 @@ def test_it_does_not_end_before(ended):
 
 
 class Interrupted(Wavy):
-    """Its fit of a late candidate is interrupted, once."""
+    """The fit of a late candidate is interrupted once."""
 
     left = 0
 
@@ -85,7 +85,7 @@ def test_an_interruption_does_not_move_the_end(n_fits, tmp_path, monkeypatch):
 
 
 class Shifted(Fake):
-    """Its scores are those of the candidate plus an effect of the fold alone."""
+    """Scores are those of the candidate plus an effect of the fold."""
 
     def score(self, X, y=None):
         return super().score(X, y) + 0.1 * np.sin(np.sum(X))

@@ -1,4 +1,4 @@
-"""What notebooks show of a search."""
+"""The display of a search in notebooks."""
 
 import copy
 import html
@@ -24,7 +24,7 @@ NUMBERS = re.compile(r"sk-(?:container|estimator)-id-\d+")
 
 
 class Tricky(Fake):
-    """Its parameters and its errors could be taken for HTML."""
+    """Its parameters and errors look like HTML."""
 
     def __init__(self, a=0.0, tag="<script>alert(1)</script>"):
         self.a = a
@@ -81,7 +81,7 @@ def test_text_is_escaped(search):
     more = search._more_html()
     assert "onerror=alert(2)" in html.unescape(more)
     assert not re.search(r"<(script|img|style)", more)
-    ET.fromstring(more)  # well-formed: nothing of the text is taken for tags
+    ET.fromstring(more)  # well-formed: no text is taken for tags
 
 
 def test_mimebundle(search):

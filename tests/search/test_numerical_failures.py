@@ -1,4 +1,4 @@
-"""Numbers and models that break: they cost a query, or a candidate, not the search."""
+"""Numerical failures cost a query or a candidate, but not the search."""
 
 import json
 import math
@@ -99,7 +99,7 @@ class Breaking(RBF):
 @pytest.mark.parametrize("space", [SPACE, [SPACE, {"b": Real(2, 3)}]])
 @pytest.mark.parametrize("tol", [None, 1e-9])
 def test_wherever_a_model_fails_the_search_ends_with_its_results(space, tol):
-    """Each failure is tried: of choices, of predictions, of bounds, of reports."""
+    """Each failure is tried: in choices, predictions, bounds and reports."""
     policy = GPUCB(Breaking(0.3), beta=1.0)
 
     def run(fails):

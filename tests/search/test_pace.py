@@ -20,7 +20,7 @@ PLANE = {"a": Real(-1, 1), "b": Real(-1, 1)}
 
 
 class Paced(Noisy):
-    """Moves the clock on with each fit, and may be interrupted before one."""
+    """Moves the clock forward with each fit, and may be interrupted before one."""
 
     clock, costs, stop_before = None, None, 0
 
@@ -51,7 +51,7 @@ def search(space=PLANE, **settings):
 
 
 def told(ours):
-    """Return what was asked, and the models that chose it."""
+    """Return the points asked, and the models that chose them."""
     results = ours.cv_results_
     return list(zip(map(str, results["params"]), results["model_label"], strict=True))
 
@@ -69,7 +69,7 @@ def test_the_last_phase_comes_before_the_time_is_up():
     labels = [label for _, label in told(ours)]
     assert "fill" in labels[:-10]
     assert set(labels[-5:]) <= {"theta/1", "climb"}
-    # With costs that do not vary, it is known exactly, and nothing else is different.
+    # With constant costs, it is known exactly, and nothing else differs.
     assert ours.optimizer_.horizon == 29
     assert told(search(n_iter=29).fit(X, y)) == told(ours)
 
@@ -126,7 +126,7 @@ def test_a_resumed_search_asks_what_it_has_asked(
         ours = search(**given, checkpoint=path).fit(X, y)
         assert told(ours)[:n] == told(unbroken)[:n]
         assert rows(path)[: len(before)] == before
-        # Its time counts anew, so that there are more candidates in the end.
+        # Its time starts again, so there are more candidates in total.
         assert unbroken.n_iter_ < ours.n_iter_ <= n + unbroken.n_iter_ + 12
         assert abs(ours.optimizer_.horizon - ours.n_iter_) <= 3
         again = search(**{**given, "max_time": 1e-9}, checkpoint=path).fit(X, y)

@@ -1,4 +1,4 @@
-"""Workers: what travels to them, how many threads they use, and a real cluster."""
+"""Workers: what is sent to them, how many threads they use, and a real cluster."""
 
 import ast
 import json
@@ -41,7 +41,7 @@ X, y = load_iris(return_X_y=True)
 
 
 class Sees(Marked):
-    """What is seen inside a fold is its score."""
+    """Its score is what it sees inside a fold."""
 
     def fit(self, X, y=None, extra=None):
         self.extra_ = extra
@@ -65,14 +65,14 @@ def test_one_inner_thread_for_every_number_of_jobs(n_jobs):
 
 
 class CountsItsThreads(Sees):
-    """Scores by the most and the fewest threads that it sees: apart, if they differ."""
+    """Scores by the most and the fewest threads that it sees."""
 
     def score(self, X, y=None):
         seen = {pool["num_threads"] for pool in threadpool_info()}
         return max(seen) + 100.0 * (len(seen) - 1)
 
 
-#: Where folds run: a backend, settings of the search.
+#: Where folds run: a backend and settings of the search.
 EVERYWHERE = {
     "one": ("loky", {"n_jobs": 1}),
     "none": ("loky", {}),
@@ -88,10 +88,10 @@ EVERYWHERE = {
 
 
 def told(backend, n_threads):
-    """Return joblib's context with a limit for what runs inside."""
+    """Return joblib's context with a limit on inner threads."""
     if isinstance(backend, str):
         return parallel_config(backend, inner_max_num_threads=n_threads)
-    # joblib takes the limit of these backends with the backend only.
+    # joblib accepts the limit for these backends only with the backend.
     return parallel_config(backend(inner_max_num_threads=n_threads))
 
 
@@ -130,7 +130,7 @@ class Unfit(Fake):
 
 
 class LoadsALibrary(Fake):
-    """Loads a library with threads of its own in its first fit, by a new module."""
+    """Loads a library with its own threads in its first fit, through a new module."""
 
     def __init__(self, a=0.0, folder=None):
         self.a = a
@@ -148,7 +148,7 @@ class LoadsALibrary(Fake):
 
 
 def printed(code, *words):
-    """Return what a program prints that may import this module, in a fresh process."""
+    """Return the output of a program in a new process that may import this module."""
     path = os.pathsep.join([str(Path(__file__).parent), HERE, *sys.path])
     command = [sys.executable, "-c", code, *words]
     environment = os.environ | {"PYTHONPATH": path}
@@ -202,7 +202,7 @@ def test_libraries_are_looked_for_again_only_when_there_are_new_modules(monkeypa
 
 
 class Greedy(Fake):
-    """Would use threads, however they are called."""
+    """Would use threads, whatever the name of the setting."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class Greedy(Fake):
 
 
 def inner_score(ours):
-    """Return the scores of a search, which are all the same, and its best estimator."""
+    """Return the score of a search, the same for all, and its best estimator."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ours.fit(X, y)
@@ -239,7 +239,7 @@ def inner_score(ours):
 @pytest.mark.parametrize(
     ("given", "one", "three"),
     [
-        # n_jobs=None is one job, as in scikit-learn; the others leave it to a library.
+        # n_jobs=None is one job, as in scikit-learn; other names leave it to a library.
         ({}, 9111, 9333),
         ({"n_jobs": 1, "nthread": 1}, 1111, 1133),
         ({"n_jobs": 4, "nthread": 4}, 1111, 3333),
@@ -271,7 +271,7 @@ def test_parameters_for_threads_are_held_in_every_part():
     ours = search(Greedy(other=inside), n_iter=2, cv=2, refit=True)
     assert inner_score(ours) == (1111, ours.best_estimator_)
     assert ours.best_estimator_.other.n_jobs == 4
-    # In what is chosen among, too, and in what is set there.
+    # Also in the choices, and in what is set there.
     space = {"other": [inside, Greedy(nthread=5)], "other__a": Real(0, 1)}
     ours = search(Greedy(), space, n_iter=2, cv=2, refit=True)
     with warnings.catch_warnings():
@@ -283,7 +283,7 @@ def test_parameters_for_threads_are_held_in_every_part():
         assert 4 in (params["other"].n_jobs, 4 * bool(params["other"].nthread))
     best = ours.best_estimator_.other
     assert (best.n_jobs, best.nthread) in ((4, None), (None, 5))
-    # And in a list of steps, and where only all parameters together can be set.
+    # Also in a list of steps, and if only all parameters together can be set.
     steps = [[("only", Greedy(n_jobs=4))], [("only", Greedy(n_jobs=-1))]]
     whole = Pipeline([("first", Greedy()), ("last", Greedy())])
     for space in (
@@ -316,13 +316,13 @@ def test_cores_that_folds_leave_idle_are_no_secret(many, monkeypatch):
 
 
 def real(name, **settings):
-    """Return an estimator of a package with threads of its own."""
+    """Return an estimator of a package with its own threads."""
     module, _, of = name.rpartition(".")
     return getattr(pytest.importorskip(module), of)(**settings)
 
 
 def seen_by_a_library(estimator, X=None, y=None):
-    """Return the threads with which a library fitted and predicts: a scorer."""
+    """Return the number of threads of a library during fit and prediction: a scorer."""
     booster = getattr(estimator, "booster_", None)
     if booster is not None:
         return float(booster.params["num_threads"])
@@ -401,7 +401,7 @@ def most_seen(voting, X, y):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the threads from /proc")
 def test_lightgbm_starts_no_threads_in_a_fold():
-    """OpenMP keeps the threads that it has started, so they can be counted later."""
+    """OpenMP keeps started threads, so they can be counted later."""
     pytest.importorskip("lightgbm")
     code = """
 import os, warnings
@@ -432,7 +432,7 @@ def is_blas(pool):
 
 
 class OverlapsItsNeighbour(Fake):
-    """Ends in the order of the starts, of two side by side: the first one first."""
+    """Of two in parallel, the one that starts first ends first."""
 
     order: ClassVar[list] = []
     both, first_is_over = threading.Event(), threading.Event()
@@ -447,7 +447,7 @@ class OverlapsItsNeighbour(Fake):
     def score(self, X, y=None):
         if self.place_ == 1:
             assert self.both.wait(300)
-            # The second one is to end well after the first.
+            # The second one must end well after the first.
             threading.Timer(0.2, self.first_is_over.set).start()
         if self.place_ == 2:
             assert self.first_is_over.wait(300)

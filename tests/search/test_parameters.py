@@ -1,4 +1,4 @@
-"""Which parameters an estimator takes, which of them look misspelt, present values."""
+"""Parameters that an estimator accepts, possible misspellings, and current values."""
 
 import copy
 import warnings
@@ -27,7 +27,7 @@ X, y = X[::3], y[::3]
 
 
 class Given(Fake):
-    """Lists only what it was given, and takes any name, as CatBoost's classes do."""
+    """Lists only what it was given, and accepts any name, like CatBoost's classes."""
 
     fits = 0
 
@@ -53,7 +53,7 @@ class Given(Fake):
 
 
 class Open(Fake):
-    """Lists its own parameters and takes any other, as LightGBM's classes do.
+    """Lists its own parameters and accepts any other, like LightGBM's classes.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Open(Fake):
 
 
 class Routed(Fake):
-    """Hands parameters on to an optimizer that is named by a string, as skorch does."""
+    """Passes parameters on to an optimizer named by a string, like skorch."""
 
     TAKES = {"SGD": {"momentum", "lr"}, "Adam": {"beta", "lr"}}  # noqa: RUF012
 
@@ -113,7 +113,7 @@ class Routed(Fake):
 
 
 class Ordered(Fake):
-    """Refuses values that do not fit each other, and a parameter that is listed."""
+    """Rejects values that do not fit each other, and a listed parameter."""
 
     def __init__(self, start=0, stop=10, frozen=1):
         self.start = start
@@ -155,7 +155,7 @@ def quiet(ours):
 
 
 def refusal(estimator, space, kind=ValueError, **given):
-    """Return what a search says of a space, before the first fit."""
+    """Return the error of a search for a space, before the first fit."""
     Given.fits = 0
     with pytest.raises(kind) as caught:
         quiet(search(estimator, space, **given))
@@ -163,7 +163,7 @@ def refusal(estimator, space, kind=ValueError, **given):
     return str(caught.value)
 
 
-# What is taken ------------------------------------------------------------------------
+# Accepted parameters ------------------------------------------------------------------
 
 VOTE = VotingClassifier([("a", Given()), ("b", LogisticRegression())])
 STACK = StackingClassifier([("a", Given()), ("b", LogisticRegression())], cv=2)
@@ -255,7 +255,7 @@ TAKEN = [
 def test_what_set_params_takes_is_searched(estimator, space):
     before = copy.deepcopy((estimator, space))
     quiet(search(estimator, space))
-    # Nothing of the user's is set or fitted.
+    # The user's objects are neither set nor fitted.
     assert repr(before) == repr((estimator, space))
 
 
@@ -290,14 +290,14 @@ def test_the_rule_is_that_of_clone_and_set_params(case):
             assert not is_taken
         else:
             assert is_taken
-    # All that is not about the names is refused later.
+    # Errors that do not concern names come later.
     ours = search(pipe(), space, constraints=lambda params: False)
     with pytest.raises(ValueError, match=r".") as caught:
         quiet(ours)
     assert ("Invalid parameter" in str(caught.value)) == (not all(taken))
 
 
-# What is refused ----------------------------------------------------------------------
+# Rejected parameters ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ def test_what_cannot_be_cloned_is_not_taken_for_a_misspelt_parameter(estimator, 
     assert "Cannot clone object" in refusal(estimator, space, RuntimeError)
 
 
-# What looks misspelt ------------------------------------------------------------------
+# Possible misspellings ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -545,7 +545,7 @@ def test_the_value_that_is_not_known_is_named(estimator, prefix):
 
 
 def learnt(estimator, space, earlier):
-    """Return the candidates that a search learnt from, or what it says of them."""
+    """Return the candidates that a search learnt from, or its message about them."""
     given = PreviousCandidates(earlier, [float(i) for i in range(len(earlier))])
     ours = search(estimator, space, previous=given)
     with warnings.catch_warnings(record=True) as caught:

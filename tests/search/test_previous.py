@@ -1,4 +1,4 @@
-"""`previous`: a search that begins with the candidates of an earlier one."""
+"""`previous`: a search that starts with the candidates of an earlier one."""
 
 import math
 import pickle
@@ -133,7 +133,7 @@ def tree(space=TREE, n_iter=8, **settings):
     [
         (TREE, 8),
         ({**TREE, "max_depth": Integer(1, 9)}, 8),
-        # Their places in another list tell nothing.
+        # Positions in another list are meaningless.
         ({**TREE, "criterion": Categorical(CHOICES[::-1])}, 0),
         ({**TREE, "max_depth": [*range(1, 9)]}, 8),
         ([{**TREE, "splitter": ["random"]}, TREE], 8),
@@ -144,7 +144,9 @@ def test_choices_in_a_checkpoint(tmp_path, space, n_fitting):
     path = tmp_path / "tree.ckpt"
     earlier = tree(checkpoint=path).fit(X, y)
     if n_fitting == 0:
-        with pytest.warns(UserWarning, match="no candidate that fits the space, out of 8"):
+        with pytest.warns(
+            UserWarning, match="no candidate that fits the space, out of 8"
+        ):
             found = tree(space, previous=path).fit(X, y)
     else:
         found = tree(space, previous=path).fit(X, y)
@@ -186,7 +188,9 @@ def test_a_narrower_space_and_one_of_more_parameters(narrow):
     wider = make(more, estimator=Noisy(), previous=narrow.cv_results_).fit(X, y)
     assert len(told_before(wider)) == 7  # with seconds=0.0, as the estimator has it
     assert {params["seconds"] for params, _ in told_before(wider)} == {0.0}
-    with pytest.warns(UserWarning, match="has no candidate that fits the space, out of 8"):
+    with pytest.warns(
+        UserWarning, match="has no candidate that fits the space, out of 8"
+    ):
         make({"a": Real(0.5, 1)}, previous=narrow).fit(X, y)
 
 
@@ -218,9 +222,7 @@ def test_none_is_a_choice_and_not_a_missing_value(tmp_path):
 
 
 def test_the_reason_of_the_first_that_does_not_fit_is_said(narrow):
-    says = (
-        r"out of 8: the search starts .* The first that does not: Parameter 'a' is outside"
-    )
+    says = r"out of 8: the search starts .* The first that does not: Parameter .a. is outside"
     with pytest.warns(UserWarning, match=says) as warned:
         make({"a": Real(0.5, 1)}, previous=narrow).fit(X, y)
     assert warned[0].filename == __file__
@@ -382,7 +384,7 @@ def test_a_search_is_not_its_own_previous(tmp_path):
         make(previous=path, checkpoint=str(path)).fit(X, y)
 
 
-# What other packages leave ------------------------------------------------------------
+# Results of other packages ------------------------------------------------------------
 
 
 def fake_study(direction):

@@ -1,4 +1,4 @@
-"""What a search prints while it runs, in a terminal, in a pipe, at a resume."""
+"""The output of a running search in a terminal, in a pipe, and on resuming."""
 
 import os
 import re
@@ -58,9 +58,9 @@ def printed(fit, ends, monkeypatch):
 
 @pytest.fixture
 def in_terminal(monkeypatch):
-    """Fit in a pseudo-terminal; returns the lines printed, and the states of the last.
+    """Fit in a pseudo-terminal; return the lines printed, and the states of the last.
 
-    Every state is shown, however soon it follows the one before.
+    Every state is shown, however soon it follows the previous one.
     """
     monkeypatch.setattr(_progress, "_TERMINAL", 0.0)
     monkeypatch.setenv("COLUMNS", "80")
@@ -78,7 +78,7 @@ def in_terminal(monkeypatch):
 
 @pytest.fixture
 def in_pipe(monkeypatch):
-    """Fit with a pipe as the output; returns the lines printed."""
+    """Fit with a pipe as the output; return the lines printed."""
 
     def run(fit):
         return printed(fit, os.pipe(), monkeypatch).splitlines()
@@ -87,7 +87,7 @@ def in_pipe(monkeypatch):
 
 
 def counts(states):
-    """Return the candidates that states of the line count, each state checked."""
+    """Return the numbers of candidates in states of the line, and check each state."""
     found = [LINE.match(state) for state in states[:-1]]
     assert all(found), states
     assert END.match(states[-1]), states[-1]
@@ -237,7 +237,7 @@ def test_a_program_in_a_terminal_and_in_a_pipe():
 
 
 def resumed(lines):
-    """Return the only line that says so."""
+    """Return the only line about resuming."""
     (line,) = [line for line in lines if line.startswith("Resumed")]
     return line
 

@@ -1,4 +1,4 @@
-"""Races: candidates that can hardly win are stopped before all of their folds."""
+"""Races: candidates that can hardly win are stopped before all their folds."""
 
 import math
 import pickle
@@ -109,11 +109,11 @@ def test_without_models_the_chance_is_students():
 
 
 def test_a_model_is_updated_by_the_folds():
-    folds = FoldEffects(np.zeros(K), 0.04, 10**6)  # as good as normal
+    folds = FoldEffects(np.zeros(K), 0.04, 10**6)  # almost normal
     race = Race(folds, [(0.4, 0.1)], to_beat=0.5, allowance=0.01)
     mean, std = folds.estimate([0.1, 0.3])
 
-    # A mean over K folds is the objective, of which the model speaks, and noise.
+    # A mean over K folds is the objective, which the model predicts, plus noise.
     of_a_mean = math.sqrt(0.1**2 + 0.04 / K)
 
     def density(score):
@@ -186,7 +186,7 @@ def test_better_candidates_are_rarely_stopped():
     for _ in range(n_searches):
         races = racing(n, lambda trial: [prior])
         scores = 0.2 * rng.normal(size=(n, K)) + rng.normal(size=K)
-        # What the model speaks of are the mean scores.
+        # The model predicts mean scores.
         means = rng.normal(*prior, size=n)
         scores += (means - scores.mean(axis=1))[:, None]
         dropped = [run(races, row) for row in scores]
@@ -198,7 +198,7 @@ def test_better_candidates_are_rarely_stopped():
 
 @pytest.mark.parametrize("times", [10, 30, 1000])
 def test_the_winner_is_not_lost_where_folds_differ(times):
-    """What all candidates share in a fold changes no race."""
+    """Effects of a fold on all candidates change no race."""
     rng, n, n_searches, lost, stopped = np.random.default_rng(0), 40, 100, 0, 0
     for _ in range(n_searches):
         alike = rng.normal(size=(n, 1)) + rng.normal(size=(n, K))
@@ -393,7 +393,7 @@ def test_settings_that_are_objects(settings):
     assert getattr(given, inner) == value
 
 
-# Beside other settings ----------------------------------------------------------------
+# With other settings ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("honest_score", [True, "folds"])
@@ -419,7 +419,7 @@ def test_an_honest_score_goes_by_complete_candidates(honest_score, schedule):
 
 
 class FailsLater(Noisy):
-    """Fails for large values, but on the rows of the first fold."""
+    """Fails for large values, except on the rows of the first fold."""
 
     def fit(self, X, y=None):
         first = load_iris().data[next(KFold(K).split(range(150)))[0]].sum()

@@ -1,4 +1,4 @@
-"""The recipes of the guide for other packages work with these packages."""
+"""The guide's recipes for other packages work with these packages."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "searching.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 pytestmark = [
-    # What these packages warn of is not ours.
+    # Warnings of these packages are not ours.
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.process,
 ]
@@ -31,13 +31,13 @@ def recipe(name):
 
 @pytest.fixture
 def ours(tmp_path, monkeypatch):
-    """A search of which some candidates fail, in a folder of its own."""
+    """A search with some failing candidates, in its own folder."""
     monkeypatch.chdir(tmp_path)
     return search_of(Noisy(fail_above=0.5), n_iter=6)
 
 
 def complete(search):
-    """Return the values of the parameter and the scores of what has a score."""
+    """Return the values of the parameter and the scores, where there is one."""
     results = search.cv_results_
     scores = results["mean_test_score"]
     found = [(p["a"], s) for p, s in zip(results["params"], scores, strict=True)]

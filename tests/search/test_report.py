@@ -1,4 +1,4 @@
-"""The words that a fitted search has for its user."""
+"""The report of a fitted search."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ X, y = np.arange(40.0)[:, None], np.tile([0, 1], 20)
 
 
 class Shaped(Fake):
-    """Scores a known function of its parameters; fails or is noisy where told."""
+    """Scores a known function of its parameters; fails or is noisy where told to."""
 
     def __init__(self, a=0.0, b=0, kind="up", noise=0.0, fails=None):
         self.a = a
@@ -74,12 +74,12 @@ def fitted(estimator=None, space=None, **settings):
 
 
 def of(search):
-    """Return what `Findings` is made of."""
+    """Return the arguments of `Findings`."""
     return search, search._notes
 
 
 def section(text, name):
-    """Return the lines of one section, in one."""
+    """Return the lines of one section as one line."""
     found, inside = [], False
     for line in text.splitlines()[2:]:
         head, body = line[:12].strip(), line[12:]
@@ -193,7 +193,7 @@ def test_before_fit_and_after_a_fit_that_failed():
     search.set_params(param_space={"a": Real(0.6, 1)})
     with pytest.raises(KeyError):
         search.fit(X, y)
-    with pytest.raises(NotFittedError):  # it would speak of the fit before
+    with pytest.raises(NotFittedError):  # it would report the previous fit
         search.report()
 
 
@@ -288,7 +288,7 @@ def _parts(search):
 
 
 class Noisy(Fake):
-    """Scores noise of its own for each fold and parameters, on top of a slope."""
+    """Scores independent noise for each fold and parameters, on top of a slope."""
 
     def __init__(self, a=0.0, b=0.0, c=0, slope=0.0, seed=0):
         self.a = a
@@ -331,7 +331,7 @@ def test_an_effect_at_an_end_is_told_from_noise_elsewhere():
     assert len(found) - found.count("a") <= 1
 
 
-# What is legal beyond an end ----------------------------------------------------------
+# Valid values beyond an end -----------------------------------------------------------
 
 TEXTS = np.array(["an old cat", "old cats sit", "cats do sit", "an do cat"] * 6)
 
@@ -344,7 +344,7 @@ def _value(sign, name):
 
 
 def advised(estimator, name, dimension, side, rows=None, **space):
-    """Return what is advised on a parameter that is best at an end."""
+    """Return the advice on a parameter that is best at an end."""
     scoring = _value(1 if side == "high" else -1, name)
     rows = np.random.default_rng(0).normal(size=(24, 4)) if rows is None else rows
     search = RobustBayesSearchCV(
@@ -423,7 +423,7 @@ def test_every_value_of_a_searched_component_is_asked():
 
 
 class Alpha(Fake):
-    """Has a parameter that nothing is known of."""
+    """Has an unknown parameter."""
 
     def __init__(self, alpha=1.0):
         self.alpha = alpha
@@ -738,7 +738,7 @@ def test_the_report_shows_the_calibrated_bound():
 
 
 def bounded(bound, search=None):
-    """Return a search of which a bound says how much is left to gain."""
+    """Return a search with a given bound on what is left to gain."""
     search = search or fitted(Shaped(kind="inside", noise=0.1), n_iter=25)
     search.optimizer_.__dict__["regret_bound"] = lambda calibrated: bound
     search.optimizer_.__dict__["expected_gain"] = lambda n, noise: math.inf

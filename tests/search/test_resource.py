@@ -1,4 +1,4 @@
-"""A search with a resource: what folds get, what counts, and that it can go on."""
+"""A search with a resource: what folds get, what counts, and how it resumes."""
 
 import json
 import math
@@ -40,7 +40,7 @@ SPACE = {"a": Real(-1, 1)}
 
 
 class Learner(Fake):
-    """Is the better, the more rows or steps it has; fails above a bound."""
+    """Is better the more rows or steps it has; fails above a bound."""
 
     def __init__(self, a=0.0, n_steps=60, fail_above=math.inf, seconds=0.0):
         self.a = a
@@ -118,7 +118,7 @@ def test_subsets_depend_on_seed_and_split_only():
 
 
 def fitted_with(ours, monkeypatch, what):
-    """Return what the fits of a search had, and the search."""
+    """Return the resources of the fits of a search, and the search."""
     seen = []
     fit = Learner.fit
 
@@ -349,7 +349,7 @@ def test_an_amount_with_which_every_fit_fails_is_given_up():
     assert "given up 17: every fit with it failed" in text
 
 
-# The same on any workers, and after an end --------------------------------------------
+# Equal results on any workers, and after resuming -------------------------------------
 
 
 @pytest.mark.parametrize("settings", [{}, {"batch_size": 3}])

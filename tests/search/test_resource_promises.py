@@ -1,4 +1,4 @@
-"""A search with a resource where data are odd, spaces small, and ends sudden."""
+"""A search with a resource with odd data, small spaces and sudden ends."""
 
 import json
 import math
@@ -45,13 +45,13 @@ SMOOTHING = {"var_smoothing": Real(1e-9, 1, log=True)}
 
 
 class Interrupt(BaseException):
-    """Ends a search from inside a fit, as a kill would."""
+    """Ends a search from inside a fit, like a kill."""
 
 
 class Pupil(Fake):
-    """Is the better, the more rows or trees it has; can note its fits in a file."""
+    """Is better the more rows or trees it has; can record its fits in a file."""
 
-    #: What is called in each fit with the estimator and the rows, if anything.
+    #: Called in each fit with the estimator and the rows, if set.
     on_fit = None
 
     def __init__(self, a=0.0, n_trees=60, log=None, seconds=0.0):
@@ -140,7 +140,7 @@ def test_no_fold_has_more_rows_than_the_full_amount(on_fit):
     on_fit(lambda model, X, weight: seen.append(len(X)))
     ours = search(resource=Resource("n_samples", min=10, max=90), n_iter=3).fit(X, y)
     assert ours.n_resources_ == [10, 30, 90]
-    # Of the rows of a split, it has the share that the amount is of all rows.
+    # Its share of a split's rows is the share of the amount in all rows.
     expected = [100 * n / N for n in ours.cv_results_["n_resources"] for _ in range(3)]
     np.testing.assert_allclose(seen[:-1], expected, atol=1)
 
@@ -500,7 +500,7 @@ def test_no_fold_is_fitted_twice_however_often_a_search_ends(
 
 
 def scores_of(ours):
-    """Return the score of each evaluation, by what was evaluated."""
+    """Return the score of each evaluation by its parameters."""
     results = ours.cv_results_
     keys = [
         (params["a"], n)
@@ -572,7 +572,7 @@ def test_a_search_with_workers_that_is_killed_ends_the_same(tmp_path):
     fits = log.read_text().splitlines()
     folds = 3 * ours.n_iter_ + 1
     assert len(set(fits)) == folds
-    # What was under way at a kill is fitted again, but no more than that.
+    # Folds running at a kill are fitted again, but no others.
     assert len(fits) - folds <= 8 * n_kills
 
 

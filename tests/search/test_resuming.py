@@ -1,4 +1,4 @@
-"""`resume`: a fitted search that goes on, as a longer one would have."""
+"""`resume`: a fitted search that continues like a longer one."""
 
 import pickle
 import signal
@@ -63,7 +63,7 @@ def make(n_iter=9, estimator=None, space=SPACE, **settings):
 
 
 def assert_equal(ours, other):
-    """Compare all that does not measure time."""
+    """Compare everything except measured times."""
     assert ours.cv_results_.keys() == other.cv_results_.keys()
     for name, column in ours.cv_results_.items():
         if not name.endswith("_time"):
@@ -122,7 +122,7 @@ def test_it_ends_where_the_longer_search_does(kind):
 
 @pytest.mark.parametrize("schedule", ["rounds", "window"])
 def test_it_goes_on_with_races(schedule):
-    """The budget of errors is that of the first plan, as with a checkpoint."""
+    """The error budget is that of the first plan, as with a checkpoint."""
     settings = {"racing": "confident", "schedule": schedule, "batch_size": 2, "cv": 5}
     ours = make(12, **settings).fit(X, y)
     assert ours.cv_results_["raced"].any()
@@ -307,7 +307,7 @@ def test_a_checkpoint_has_to_stay(tmp_path):
 
 
 def test_splits_are_kept_in_little_space():
-    """Training rows are kept only where they are not all but the test rows."""
+    """Training rows are stored only if they are not all other rows."""
     n = 10_000
     ours = make(4, cv=5, estimator=Fake()).fit(np.zeros((n, 1)), np.arange(n) % 2)
     assert len(pickle.dumps(ours._memory)) < 2.2 * 8 * n

@@ -1,4 +1,4 @@
-"""`RobustBayesSearchCV` as users of scikit-learn meet it."""
+"""`RobustBayesSearchCV` as users of scikit-learn know it."""
 
 import math
 import pickle
@@ -39,7 +39,7 @@ SVC_SPACE = {"C": Real(1e-2, 1e3, log=True), "gamma": scipy.stats.loguniform(1e-
 
 
 class Hill(Fake):
-    """Scores a known function of two parameters; fails where it is told to."""
+    """Scores a known function of two parameters; fails where told to."""
 
     def __init__(self, a=0.0, b=0.0, fail_above=math.inf):
         self.a = a
@@ -115,7 +115,7 @@ def test_columns_of_the_model():
     assert np.isnan(results["model_mean"][initial]).all()
     assert np.isfinite(results["model_mean"][~initial]).all()
     assert (results["model_std"][~initial] > 0).all()
-    # Scores far below the middle enter the default's model raised: see its `tail`.
+    # The default's model sees scores far below the middle raised: see its `tail`.
     scores = results["mean_test_score"]
     good = scores > np.median(scores)
     np.testing.assert_allclose(results["posterior_mean"][good], scores[good], atol=0.01)
@@ -165,7 +165,7 @@ def test_a_finite_set_of_points():
     assert ours.best_params_ == {"a": 0.3, "b": -0.1}
 
 
-# The same on any number of jobs ----------------------------------------------------
+# Equal results for any number of jobs ----------------------------------------------
 
 
 @pytest.mark.parametrize("policy", ["robust", "lb-gp-ucb", "random"])
@@ -375,7 +375,7 @@ def one_sentence(error):
 
 
 def test_an_estimator_that_always_fails():
-    """The message names the value, so each candidate's is another one."""
+    """The message contains the value, so each candidate has another one."""
     ours = search(n_iter=50).set_params(estimator=Hill(fail_above=-2.0))
     with pytest.raises(
         ValueError, match="All 18 fits of the first 6 candidates"
@@ -407,7 +407,7 @@ def test_failures_of_all_planned_candidates_are_told_in_our_words(schedule):
 
 
 def test_three_candidates_that_take_too_long_do_not_end_the_search():
-    """They have raised nothing; others may be quicker."""
+    """They have raised nothing; others may be faster."""
     source = source_of(search(n_iter=20, n_initial_points=10))
     late = FoldResult({SINGLE: math.nan}, fit_error="The fold took longer than 2 s.")
     for _ in range(10):
@@ -419,7 +419,7 @@ def test_three_candidates_that_take_too_long_do_not_end_the_search():
 
 
 class Seldom(Hill):
-    """Fails at the first three candidates."""
+    """Fails for the first three candidates."""
 
     def fit(self, X, y=None):
         if self.a < 0.2:
@@ -438,7 +438,7 @@ def test_a_fit_that_succeeds_lets_the_search_go_on():
 
 @pytest.mark.parametrize("error_score", [0, -5.0])
 def test_a_number_for_failures_lets_the_search_go_on(error_score):
-    """Up to its end, where scikit-learn says that all failed."""
+    """It ends normally, and scikit-learn says that all fits failed."""
     ours = search(n_iter=7, error_score=error_score)
     with pytest.raises(ValueError, match="All the 21 fits failed"):
         ours.set_params(estimator=Unrouted()).fit(X, y)

@@ -1,4 +1,4 @@
-"""What is computed after the last fold may fail: it costs itself, and nothing else."""
+"""A failure after the last fold costs only the result that it occurs in."""
 
 import itertools
 import math
@@ -55,7 +55,7 @@ def break_one(monkeypatch, where, error):
     monkeypatch.setattr(f"{owner}.{name}", failing(error))
 
 
-#: What may fail at the end of fit: where, and which attributes are then nan.
+#: What may fail at the end of fit: where, and which attributes then are nan.
 AFTER_THE_FOLDS = {
     "model_selection._search.honest": HONEST,
     "model_selection._honest._is_complete": HONEST,
@@ -71,7 +71,7 @@ AFTER_THE_FOLDS = {
 
 
 def each_with_an_error(things):
-    """Return pairs of what shall fail and how, with every error at least once."""
+    """Return pairs of what fails and how, with every error at least once."""
     return list(zip(things, itertools.cycle(ERRORS)))
 
 
@@ -108,7 +108,7 @@ def test_no_less_is_computed_where_nothing_fails():
 def test_a_checkpoint_goes_on_after_such_a_failure(where, tmp_path, monkeypatch):
     path = tmp_path / "search.ckpt"
     break_one(monkeypatch, where, ValueError("on purpose"))
-    for n_iter in (6, 8):  # the failure comes again, and nothing is lost by it
+    for n_iter in (6, 8):  # the failure repeats, and nothing is lost
         with pytest.warns(UserWarning, match="on purpose"):
             search = make(path, n_iter=n_iter).fit(X, y)
         assert search.n_iter_ == n_iter
@@ -159,7 +159,7 @@ def test_a_refit_that_fails_is_as_in_scikit_learn():
 
 @pytest.mark.parametrize("result", ["text", None, 1j, [1.0, 2.0], math.inf, "raises"])
 def test_a_metric_that_only_knows_the_folds(result):
-    """In bags, rows come more than once."""
+    """In bags, rows occur more than once."""
 
     def metric(y_true, rows):
         if len(set(rows)) == len(rows):

@@ -1,4 +1,4 @@
-"""Who is to blame for the death of a worker, and what is started after it."""
+"""What is blamed for the death of a worker, and what is started afterwards."""
 
 import math
 from collections import deque
@@ -21,7 +21,7 @@ class FakeJob:
 
 
 class FakeWorker:
-    """Does at once what its pool's script says of a fold; notes what was started."""
+    """Does at once what its pool's script says; records what was started."""
 
     end_time = math.inf
 
@@ -101,7 +101,7 @@ def test_who_died_in_company_is_fitted_alone():
 
 
 def test_a_suspected_candidate_is_fitted_one_fold_at_a_time():
-    """Its other folds would take down a worker each."""
+    """Its other folds would kill a worker each."""
     pool = FakePool({(0, 0): [died(), None]})
     pool.fit()
     started = [key for key, _ in pool.started]
@@ -131,7 +131,7 @@ def test_a_fold_lost_beside_its_guilty_sibling_is_not_fitted_again():
 
 @pytest.mark.parametrize("error", [died(), died(alone=False), FoldLostError()])
 def test_a_fold_whose_candidate_is_over_is_not_sent_again(error):
-    """Its worker died while other folds brought its candidate to its end."""
+    """Its worker died while other folds finished its candidate."""
     pool = FakePool({(0, 1): [error]})
     waiting = deque(Fold(c, s, {"c": c}, {}) for c, s in [(0, 0), (0, 1), (1, 0)])
     over = set()

@@ -1,4 +1,4 @@
-"""Spaces of several branches, constraints, and what is caught before the first fit."""
+"""Spaces of several branches, constraints, and errors before the first fit."""
 
 import numpy as np
 import pandas as pd
@@ -148,7 +148,7 @@ def test_a_finite_space_is_searched_once():
 
 
 class Typed(Fake):
-    """Scores by the type of a parameter, and wants a whole number in another."""
+    """Scores by the type of a parameter, and requires a whole number in another."""
 
     def __init__(self, a=1, n=1, r=0.5):
         self.a = a
@@ -234,7 +234,7 @@ def test_a_listener_may_change_what_it_is_told():
 
 
 class Holder(Fake):
-    """Has a parameter for anything."""
+    """Has a parameter that accepts anything."""
 
     def __init__(self, a=0.0, b=None):
         self.a = a

@@ -1,4 +1,4 @@
-"""Searches that end before their candidates are used up, and fits that do not end."""
+"""Searches that end early, and fits that do not end."""
 
 import math
 import os
@@ -37,7 +37,7 @@ def timed(ours):
 
 
 class Timed(Marked):
-    """Takes longer the larger its parameter is, on a clock of its own."""
+    """Takes longer the larger its parameter is, on its own clock."""
 
     clock = None
 
@@ -60,14 +60,14 @@ def test_the_time_is_met(seed, batch_size, clock, monkeypatch):
     longest = max(Timed.cost(a) for a in clock.ended)
     assert clock.now < 30 + longest
     assert max(when for _, when in clock.begun) < 30
-    # What was finished counts, and what was begun and not finished does not.
+    # Finished candidates count, unfinished ones do not.
     asked = [params["a"] for params in ours.cv_results_["params"]]
     assert asked == [a for a in dict.fromkeys(clock.ended) if clock.ended.count(a) == 3]
     assert len(set(clock.ended)) - len(asked) <= 1
     assert ours.n_iter_ == len(asked) == len(ours.cv_results_["mean_test_score"])
     told = [r for r in ours.optimizer_.history_ if not r["pending"]]
     assert [record["params"]["a"] for record in told] == asked
-    # No candidate was begun against the estimate.
+    # No candidate was started against the estimate.
     spent = [Timed.cost(a) for a in clock.ended]
     firsts = {}
     for i, (a, when) in enumerate(clock.begun):
@@ -159,7 +159,7 @@ def test_ten_seconds_are_met(seed):
 
 
 class Hangs(Marked):
-    """Never comes back for large values."""
+    """Never returns for large values."""
 
     def fit(self, X, y=None):
         super().fit(X, y)
@@ -177,9 +177,9 @@ class HangsInScoring(Marked):
 
 @pytest.fixture
 def hangs(monkeypatch):
-    """Say which folds hang: on a busy machine, any other one may take long, too.
+    """Say which folds hang: on a busy machine, any other one may take long too.
 
-    Those are held to the time limit that they have, the others to one that is hours.
+    These keep their time limit; the others get one of hours.
     """
     start, hanging = _timed._Worker.start, [lambda fold: fold.params["a"] > 0.5]
 
@@ -212,7 +212,7 @@ def test_a_fit_that_never_ends_is_a_failure(estimator, n_jobs, tmp_path):
     assert len(fits) == 1
     assert "2 fits failed out of a total of 10" in str(fits[0].message)
     assert "fit_timeout=1.5" in str(fits[0].message)
-    # Nobody else's fold was begun twice, and ours was not the process that fitted.
+    # No other fold was started twice, and this process did not fit.
     marks = marks_of(tmp_path)
     assert {len(lines) for lines in marks.values()} == {2}
     workers = processes_of(tmp_path)
@@ -248,7 +248,7 @@ def test_only_the_fold_that_hangs_is_charged(hangs):
 
 @pytest.fixture
 def events(monkeypatch):
-    """The starts and ends of worker processes, as they come."""
+    """The starts and ends of worker processes, in order."""
     noted = []
 
     class Noted(_timed._Process):
@@ -287,7 +287,7 @@ def test_no_spare_process_for_folds_that_are_quick(events):
 
 
 class Brittle(Marked):
-    """Ends its process a moment after its only fold."""
+    """Ends its process just after its only fold."""
 
     def score(self, X, y=None):
         threading.Timer(0.1, os._exit, [1]).start()

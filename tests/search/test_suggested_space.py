@@ -1,4 +1,4 @@
-"""Suggested ranges: legal for every estimator, and in the order of importance."""
+"""Suggested ranges are valid for every estimator, and in order of importance."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def ends(space):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", PREDICTORS, ids=name_of)
 def test_all_values_are_legal(estimator):
-    """The ends of ranges, and points inside, by the estimator's constraints and fit."""
+    """The ends of ranges, and points inside, checked by constraints and fit."""
     data = (X, y) if isinstance(estimator, ClassifierMixin) else (Xr, yr)
     for given in ((), data):
         space = suggested_space(estimator, *given)

@@ -1,4 +1,4 @@
-"""Models that go on from those fitted with less of the resource."""
+"""Models that continue from those fitted with less of the resource."""
 
 import pickle
 import warnings
@@ -38,9 +38,9 @@ AMOUNTS = [2, 6, 18]
 
 
 class Ensemble(Fake):
-    """An ensemble whose members are steps; each fit notes from where to where it went.
+    """An ensemble whose members are steps; each fit records its start and end.
 
-    The score is wrong if it has other steps than it says.
+    The score is wrong if its steps differ from the recorded ones.
     """
 
     fits: ClassVar[list] = []
@@ -78,7 +78,7 @@ def search(estimator=None, space=None, **settings):
 
 @pytest.fixture
 def fits(monkeypatch):
-    """Return what fits of ensembles note: members before, and after."""
+    """Return the records of ensemble fits: members before and after."""
     monkeypatch.setattr(Ensemble, "fits", [])
     return lambda: Ensemble.fits
 
@@ -244,7 +244,7 @@ def test_names_of_another_kind_are_no_trouble(fits):
 
 
 class Unloadable(Ensemble):
-    """Cannot be read back."""
+    """Cannot be unpickled."""
 
     def __setstate__(self, state):
         raise RuntimeError("no load")
@@ -257,7 +257,7 @@ def test_models_that_cannot_be_read_back_are_fitted_anew(fits):
 
 
 def test_classes_stay_what_they_are(fits, monkeypatch):
-    """As in a notebook, whose classes a pickle by value would copy."""
+    """As in a notebook, whose classes would be pickled by value."""
     monkeypatch.setattr(Ensemble, "__module__", "__main__")
     fit = Ensemble.fit
     search().fit(X, y)

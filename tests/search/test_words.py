@@ -1,4 +1,4 @@
-"""Numbers as the report writes them."""
+"""Numbers in the report."""
 
 import html
 import math
@@ -63,13 +63,13 @@ def test_counts():
     assert [count(n, "fold") for n in (0, 1, 2)] == ["0 folds", "1 fold", "2 folds"]
 
 
-# What a terminal would obey -----------------------------------------------------------
+# Control characters for terminals -----------------------------------------------------
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\r\n\tnext\x00\x7f\x9b1m\u202e\u2066\u2028line\x85"
 
 
 def obeyed(text):
-    """Return the characters that no line may have."""
+    """Return the characters that no line may contain."""
     odd = {"Cc", "Cf", "Cs", "Zl", "Zp"}
     return {c for c in text if unicodedata.category(c) in odd}
 
@@ -84,7 +84,7 @@ def test_printable_texts():
 
 
 class Named:
-    """A choice whose repr says what it likes."""
+    """A choice with an arbitrary repr."""
 
     def __repr__(self):
         return HOSTILE

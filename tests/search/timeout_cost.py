@@ -1,10 +1,10 @@
-"""What a fold that `fit_timeout` ends costs besides its own time.
+"""The extra cost of a fold that `fit_timeout` ends.
 
     python tests/search/timeout_cost.py [--n-jobs 1]
 
-Half of the candidates hang in both of their folds. What the fits take is known, so what
-is left of the wall time, divided by the number of ends, is what each end costs. The
-start of the first worker, measured with a search of short fits only, is taken off.
+Half of the candidates hang in both of their folds. The duration of fits is known, so
+the rest of the wall time, divided by the number of ended folds, is the cost of each.
+The start of the first worker, measured in a search with only short fits, is subtracted.
 """
 
 import argparse
@@ -39,7 +39,7 @@ class Hangs(BaseEstimator):
 
 
 def wall(durations, n_jobs, limit):
-    """Return the seconds that a search of fits of some durations takes."""
+    """Return the seconds that a search takes with fits of given durations."""
     candidates = [{"seconds": seconds} for seconds in durations]
     search = GridSearchCV(
         Hangs(), {"seconds": durations}, cv=N_SPLITS, n_jobs=n_jobs, refit=False

@@ -19,7 +19,7 @@ def n_confounded(halves):
 
 
 def least_confounded(n, d):
-    """Return how many pairs there must be, given the number of balanced halves."""
+    """Return the smallest number of pairs for the number of balanced halves."""
     ways = min(d, math.comb(n, n // 2) // (1 if n % 2 else 2))
     sizes = [d // ways + (i < d % ways) for i in range(ways)]
     return sum(math.comb(size, 2) for size in sizes)

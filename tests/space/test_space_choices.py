@@ -67,7 +67,7 @@ def test_json():
 
 
 class Counted:
-    """A value that counts how often it is compared."""
+    """A value that counts its comparisons."""
 
     n = 0
 
@@ -256,7 +256,7 @@ print(dimension.index("c150"), dimension.index(math.sqrt))
 
 @pytest.mark.process
 def test_choices_are_found_in_another_process():
-    """Where texts have other hashes, and functions are at other places."""
+    """There, texts have other hashes, and functions other addresses."""
     dimension = Categorical([f"c{i}" for i in range(300)] + [math.sqrt])
     assert dimension.index("c150") == 150
     done = subprocess.run(

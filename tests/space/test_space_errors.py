@@ -1,4 +1,4 @@
-"""Every refusal names the culprit and says, in a sentence, what to do."""
+"""Every error names the invalid value and says in a sentence what to do."""
 
 import collections
 import math

@@ -1,4 +1,4 @@
-"""Dimensions of scikit-optimize and Optuna, without those packages and with them."""
+"""Dimensions of scikit-optimize and Optuna, with and without those packages."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from skrobustbo import Categorical, Integer, Optimizer, Real, Space
 
 
 def fake(module, name, **attributes):
-    """Return an object of a class that says it is of a module, with attributes."""
+    """Return an object whose class claims to be from a module, with attributes."""
     cls = type(name, (), {"__module__": module})
     made = cls()
     vars(made).update(attributes)

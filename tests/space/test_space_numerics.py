@@ -65,7 +65,7 @@ LAWS = [
 
 
 def rows(seed=0):
-    """Return points all over the unit interval, dense at both of its ends."""
+    """Return points all over the unit interval, dense at both ends."""
     u = np.random.RandomState(seed).uniform(size=2000)
     ends = 2.0 ** -np.arange(1, 60)
     return np.concatenate([[0.0, 1.0], u, ends, 1 - ends, u * 1e-6, 1 - u * 1e-6])[

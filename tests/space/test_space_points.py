@@ -1,4 +1,4 @@
-"""Space.from_points: exactly the points given, and nothing else."""
+"""Space.from_points: exactly the given points and nothing else."""
 
 import json
 import math
@@ -117,7 +117,7 @@ def test_order_of_keys_within_a_point_does_not_matter():
     space = Space.from_points([POOL[0], *turned[1:]])
     assert space == Space.from_points(POOL)
     assert space.encode(turned[2]).tolist() == space.encode(POOL[2]).tolist()
-    # But the order of the first point's is that of the columns.
+    # The order of the columns is that of the first point.
     assert Space.from_points(turned) != space
 
 

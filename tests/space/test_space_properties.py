@@ -1,4 +1,4 @@
-"""What holds of every space: encode and decode are inverse, bit for bit."""
+"""Properties of every space: encode and decode are exact inverses."""
 
 import json
 import math
@@ -20,7 +20,7 @@ LARGEST = 2**40
 
 
 class Size(IntEnum):
-    """Of a type that has numbers for values."""
+    """A type with numeric values."""
 
     one = 1
 
@@ -41,7 +41,7 @@ OBJECTS = [
 
 
 def built(build, *args, **kwargs):
-    """Return the dimension; a range too narrow for floats is no example."""
+    """Return the dimension; a range too narrow for floats is rejected."""
     try:
         return build(*args, **kwargs)
     except ValueError as error:
@@ -143,7 +143,7 @@ def uniforms(space, draw, n=4):
 
 
 def identical(a, b):
-    """Tell whether two params dicts hold the same names and values, types included."""
+    """Return whether two params dicts have the same names, values and types."""
     return list(a) == list(b) and all(
         type(a[key]) is type(b[key]) and same(a[key], b[key]) for key in a
     )
@@ -191,7 +191,7 @@ def test_every_value_of_a_list_is_a_choice_with_its_type(values):
 
 
 def key(value):
-    """Return what tells a value from others of the same list, types included."""
+    """Return a key that distinguishes values of a list, including types."""
     return repr(plain(value)).replace("-0.0", "0.0")
 
 

@@ -21,7 +21,7 @@ MIXED = {
 
 
 def shares(dimension, n=2**14):
-    """Return the values of evenly spread uniform draws and how often each came."""
+    """Return the values of evenly spread uniform draws, and their frequencies."""
     space = Space({"a": dimension})
     X = space.from_uniform((np.arange(n)[:, None] + 0.5) / n)
     values = [params["a"] for params in space.decode_many(X)]

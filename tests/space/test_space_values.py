@@ -1,4 +1,4 @@
-"""Choices and sequences: what is ordered, what is the same value, which columns."""
+"""Choices and sequences: which are ordered or equal, and their columns."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ class Wrapped:
 
 
 def only(value):
-    """Return the one dimension of a space."""
+    """Return the only dimension of a space."""
     return Space({"a": value}).dimensions["a"]
 
 
@@ -115,7 +115,7 @@ def test_columns_follow_the_order_of_the_parameters():
     columns = [space.columns(name).tolist() for name in space.names]
     assert columns == [[0], [1, 2, 3], [4], [5], [6]]
     assert [group.tolist() for group in space.groups] == columns
-    # What is climbed and what is swept make up the whole.
+    # Climbed and swept columns together are all columns.
     moved = [*space.climbed, *np.concatenate([c for c, _ in space.swept])]
     assert sorted(moved) == list(range(space.n_columns))
     assert space.size == math.inf
@@ -219,7 +219,7 @@ def test_duplicates_are_dropped():
 
 
 def test_a_long_sequence_is_read_quickly():
-    # Comparing each value with each would take minutes.
+    # Comparing all pairs of values would take minutes.
     names = [f"name{i}" for i in range(3000)]
     assert only(names * 2).choices == tuple(names)
     assert only(np.arange(200_000)).size == 200_000
@@ -410,7 +410,7 @@ def test_equal_spaces():
 
 
 def wide(i):
-    """Return an array whose repr does not show what it holds at i."""
+    """Return an array whose repr does not show its value at i."""
     array = np.zeros(5000)
     array[i] = 1.0
     return array
@@ -513,7 +513,7 @@ def test_a_tuple_without_numbers_is_a_choice(value, choices):
 
 
 class Drawn:
-    """What RandomizedSearchCV takes: an object that draws one value at a time."""
+    """Accepted by RandomizedSearchCV: an object that draws one value at a time."""
 
     def __init__(self, draw):
         self.draw = draw
@@ -567,7 +567,7 @@ def test_distribution_objects_of_newer_scipy():
             u = np.linspace(0, 1, 9)[:, None]
             np.testing.assert_allclose(only(each).decode(u), only(old).decode(u))
         assert only(new) == only(new) != only(scipy.stats.Uniform(a=1, b=4))
-    for new, _ in pairs[:2]:  # classes made on the way have no pickles
+    for new, _ in pairs[:2]:  # local classes cannot be pickled
         assert pickle.loads(pickle.dumps(only(new))) == only(new)
     with pytest.raises(TypeError, match="write as JSON"):
         Space({"a": scipy.stats.Uniform(a=1, b=3)}).to_dict()

@@ -1,4 +1,4 @@
-"""The active set: a bounded part of the told points, the same whoever asks."""
+"""The active set: a bounded subset of the told points, the same for all callers."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ CANDIDATE = Candidate(Matern(0.3, nu=2.5))
 
 @pytest.fixture
 def few_rows(monkeypatch):
-    """Let models see at most 64 points, chosen again every 16."""
+    """Let models use at most 64 points, chosen again every 16."""
     monkeypatch.setattr(_factor_cache, "MOST_ROWS", 64)
     monkeypatch.setattr(_factor_cache, "REFRESH", 16)
     monkeypatch.setattr(_factor_cache, "MOST_FITTED", 32)

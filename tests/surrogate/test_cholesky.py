@@ -18,7 +18,7 @@ from skrobustbo.surrogate._cholesky import CholeskyFactor
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
-#: The same examples at every run, however busy the machine.
+#: The same examples in every run, however busy the machine is.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -131,7 +131,7 @@ def test_what_is_held_stays_as_it_is(change):
         for i in range(n, 8 if change == "append" else 12):
             factor.append(K[i, :i] if n == 7 else 2 * other[i, :i] / 9, 9 * K[i, i])
     check(held, K[:7, :7])
-    if change == "append":  # not copied where nothing is overwritten
+    if change == "append":  # not copied if nothing is overwritten
         assert np.shares_memory(held.lower, factor.lower)
     before = factor.lower.copy()
     held.append(K[7, :7], K[7, 7])

@@ -1,4 +1,4 @@
-"""The cache of factors: equal bits however the rows came, and the models it gives."""
+"""The cache of factors: equal bits however rows arrive, and its models."""
 
 import copy
 import dataclasses
@@ -28,7 +28,7 @@ from skrobustbo.surrogate import _factor_cache as module
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
-#: The same examples at every run, however busy the machine.
+#: The same examples in every run, however busy the machine is.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -73,7 +73,7 @@ def test_bits_depend_on_the_rows_alone(name, start, chunks, noise, seed):
     told = start
     for size, n_pending in chunks:
         told = min(len(X), told + size)
-        # Some of what is pending is told next, in another order.
+        # Some pending points are told next, in another order.
         ahead = rng.permutation(X[told : told + 5])[: n_pending // 2]
         pending = np.concatenate([ahead, rng.random((n_pending - len(ahead), 3))])
         gpr = cache.regressor(candidate, np.concatenate([X[:told], pending]), told)
@@ -105,7 +105,7 @@ def test_bits_after_eviction(monkeypatch):
 
 
 def test_large_factors_are_fewer(monkeypatch):
-    """Memory is bounded, where every step brings a candidate of its own."""
+    """Memory is bounded even if every step has its own candidate."""
     monkeypatch.setattr(module, "_MAX_NUMBERS", 6 * 64**2)
     X, cache = np.random.default_rng(0).random((128, 2)), FactorCache(0.01)
 
@@ -144,7 +144,7 @@ def test_candidates_of_equal_kernels_share_a_factor():
     second = cache.regressor(
         Candidate(Matern(np.array([0.1, 0.2]), nu=1.5), mean=np.sum, label="b"), X, 5
     )
-    assert len(cache._held) == 2  # a list is not an array: told apart, to be safe
+    assert len(cache._held) == 2  # a list is not an array: different, to be safe
     np.testing.assert_array_equal(first._factor.lower, second._factor.lower)
     third = cache.regressor(Candidate(Matern(np.array([0.1, 0.2]), nu=1.5)), X, 5)
     assert third is second
@@ -261,7 +261,7 @@ def test_fit_looks_at_told_points_only():
 
 @pytest.mark.parametrize("n", [20, 31, 60])
 def test_a_posterior_outlives_the_steps_that_follow(n):
-    """Whatever the cache does to its factors: rows come, go, and are refactored."""
+    """Whatever the cache does to its factors: rows are added, dropped and refactored."""
     rng = np.random.default_rng(0)
     X, z, Z = rng.random((90, 2)), rng.standard_normal(90), rng.random((5, 2))
     cache, candidate = FactorCache(0.1), Candidate(Matern(0.4, nu=2.5))

@@ -24,7 +24,7 @@ from skrobustbo.surrogate import IncrementalGPR
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
-#: The same examples at every run, however busy the machine.
+#: The same examples in every run, however busy the machine is.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -63,7 +63,7 @@ def fresh(gpr, X, y):
 
 
 def check(gpr, X, y, tolerance=1e-8):
-    """Compare with a regressor that has seen nothing but `X` and `y`."""
+    """Compare with a regressor that was fitted only to `X` and `y`."""
     other = fresh(gpr, X, y)
 
     def close(a, b, scale=1.0):

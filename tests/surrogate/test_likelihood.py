@@ -1,4 +1,4 @@
-"""The likelihood of length scales: values, gradients, and what a fit finds."""
+"""The likelihood of length scales: values, gradients and fits."""
 
 import math
 
@@ -23,7 +23,7 @@ from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_s
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
-#: The same examples at every run, however busy the machine.
+#: The same examples in every run, however busy the machine is.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -1,4 +1,4 @@
-"""Noise that a model has of its own, and the noise_margin for it."""
+"""A model's own noise, and its noise_margin."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_values_that_are_mostly_noise_are_known():
     theta, noise = found(*noisy(60))
     assert 0.5 < noise < 0.75
     assert theta[0] > 0.3
-    # From an earlier result as well.
+    # Also from an earlier result.
     again = found(*noisy(60), start=(theta, noise))
     assert again[1] == pytest.approx(noise, rel=0.05)
 

@@ -1,4 +1,4 @@
-"""Models of points with a column of codes are those of one column for each choice."""
+"""Models with a column of codes equal those with one column per choice."""
 
 import numpy as np
 import pytest
@@ -136,7 +136,7 @@ def test_additive_models():
 
 
 def test_codes_are_at_the_same_distance_for_an_active_set():
-    # Ten choices with codes close to each other, and numbers a little apart.
+    # Ten choices with codes close to each other, and numbers slightly apart.
     X = np.column_stack([np.repeat(0.5, 50), np.linspace(0, 0.9, 50)])
     X[40:, 0] += np.linspace(0.001, 0.01, 10)
     kept = spread_out(X, np.arange(50.0)[::-1], 13, np.array([0]))

@@ -22,7 +22,7 @@ from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
-#: The same examples at every run, however busy the machine.
+#: The same examples in every run, however busy the machine is.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -1,4 +1,4 @@
-"""Values with errors of their own: each row has its own noise, in every formula."""
+"""Values with their own errors: each row has its own noise, in every formula."""
 
 import numpy as np
 import pytest

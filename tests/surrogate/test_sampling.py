@@ -1,4 +1,4 @@
-"""Slice sampling: known laws, quadratures, calibration, and what a chain costs."""
+"""Slice sampling: known distributions, quadratures, calibration and cost."""
 
 import math
 
@@ -22,7 +22,7 @@ from skrobustbo.surrogate._likelihood import LengthScaleLikelihood
 from skrobustbo.surrogate._sampling import slice_sample
 
 BOUNDS = (0.005, 20.0)
-FIVE = 5.0  # standard errors: one false alarm in a million, were the seeds not fixed
+FIVE = 5.0  # standard errors: one false alarm in a million if the seeds were not fixed
 
 
 def error_of_mean(draws):
@@ -111,7 +111,7 @@ def test_truncated_law():
 
 @pytest.mark.parametrize("width", [0.1, 2.0, 50.0])
 def test_one_sweep_leaves_the_law_as_it_is(monkeypatch, width):
-    """From an exact draw, whatever the width: both steps of the update are needed."""
+    """From an exact draw, for any width: both steps of the update are needed."""
     monkeypatch.setattr(_sampling, "_WIDTH", width)
     generator = rng(1)
     law = scipy.stats.gamma(3.0, scale=1 / 6)
@@ -161,7 +161,7 @@ def two_peaks(x):
 
 
 def test_two_peaks_are_visited_by_their_mass():
-    """Two peaks of length scale, 0.05 and 0.37, a valley of 10**-5 between them."""
+    """Two peaks of length scale, 0.05 and 0.37; a valley of 10**-5 between them."""
     draws = slice_sample(two_peaks, np.array([-3.0]), 4000, rng=rng(4), thin=2)[:, 0]
     assert_mean(draws < -2, 0.3)
     assert (np.diff(draws < -2) != 0).sum() > 300
@@ -216,7 +216,7 @@ def test_density_zero_everywhere_does_not_hang():
     ("scale", "most"), [(3.0, 10), (1.0, 6), (1e-2, 12), (1e-9, 50)]
 )
 def test_evaluations_per_update(scale, most):
-    """A width that does not fit costs logarithmically (too long) or linearly."""
+    """An unsuitable width costs logarithmically (too long) or linearly."""
     calls = 0
 
     def density(x):
@@ -337,7 +337,7 @@ def test_draws_come_from_the_generator_of_the_models():
 def test_chain_starts_where_the_density_is_highest():
     X, z = data(40)
     narrow = LogNormalPrior(0.3, 1e-7)
-    # From 5.0 alone it would not arrive in one sweep.
+    # From 5.0 alone, it would not arrive in one sweep.
     found = models(X, z).sample(Matern(nu=2.5), narrow, BOUNDS, [5.0, 0.3], 1)
     assert found[0, 0] == pytest.approx(0.3, rel=1e-5)
 
@@ -354,7 +354,8 @@ def test_kernels_without_a_closed_form():
 def test_ranks_are_uniform():
     """Theta from the prior, data from its process: its rank among draws is uniform.
 
-    Talts et al. 2018. It sees a missing Jacobian, a wrong likelihood, a biased chain.
+    Talts et al. 2018. It detects a missing Jacobian, a wrong likelihood, a biased
+    chain.
     """
     generator, kernel = rng(6), Matern(nu=2.5)
     prior, law = GammaPrior(3.0, 6.0), scipy.stats.gamma(3.0, scale=1 / 6)
