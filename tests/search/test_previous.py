@@ -222,7 +222,7 @@ def test_none_is_a_choice_and_not_a_missing_value(tmp_path):
 
 
 def test_the_reason_of_the_first_that_does_not_fit_is_said(narrow):
-    says = r"out of 8: the search starts .* The first that does not: Parameter .a. is outside"
+    says = r"out of 8: the search starts .* does not: Parameter .a. is outside"
     with pytest.warns(UserWarning, match=says) as warned:
         make({"a": Real(0.5, 1)}, previous=narrow).fit(X, y)
     assert warned[0].filename == __file__

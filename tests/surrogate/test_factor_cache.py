@@ -144,7 +144,7 @@ def test_candidates_of_equal_kernels_share_a_factor():
     second = cache.regressor(
         Candidate(Matern(np.array([0.1, 0.2]), nu=1.5), mean=np.sum, label="b"), X, 5
     )
-    assert len(cache._held) == 2  # a list is not an array: different, to be safe
+    assert len(cache._held) == 2  # a list is not an array: to be safe
     np.testing.assert_array_equal(first._factor.lower, second._factor.lower)
     third = cache.regressor(Candidate(Matern(np.array([0.1, 0.2]), nu=1.5)), X, 5)
     assert third is second
