@@ -183,7 +183,8 @@ def be(n: float, one: str = "is", many: str = "are") -> str:
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return short forms of parameter names, all different.
 
-    The last part of a nested name, and as many parts before it as tell it apart.
+    A short form is the last part of a nested name, with as many parts before it as make
+    it unique.
 
     >>> short_names(["scale__with_mean", "svc__C", "a__k", "b__k"])
     {'scale__with_mean': 'with_mean', 'svc__C': 'C', 'a__k': 'a__k', 'b__k': 'b__k'}

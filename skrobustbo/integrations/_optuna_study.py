@@ -16,13 +16,13 @@ from skrobustbo.integrations._shared import optional_module
 from skrobustbo.model_selection import LoadedSearch, load_checkpoint
 
 Params = dict[str, Any]
-#: The types that Optuna takes for a choice.
+#: Types that Optuna accepts as choices.
 _PLAIN = (type(None), bool, int, float, str)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A candidate: its score, nan if it has none, and the scores of its folds."""
+    """A candidate with its score, nan without one, and the scores of its folds."""
 
     params: Params
     score: float
@@ -45,33 +45,33 @@ def to_study(
     search : RobustBayesSearchCV, LoadedSearch, str or path
         A fitted search, the path of a checkpoint, or what `load_checkpoint` returns.
     metric : str, default=None
-        The metric that trials have as their value, if the search has several. Default:
-        the one that `refit` names, or that the checkpoint was searched by.
+        The metric to use as the value of trials, if the search has several. Default:
+        the one that `refit` names, or that the search in the checkpoint optimised.
     storage : str or optuna.storages.BaseStorage, default=None
-        Where the study is kept, such as ``"sqlite:///study.db"``. Default: in memory.
+        Where to store the study, such as ``"sqlite:///study.db"``. Default: in memory.
     study_name : str, default=None
-        Default: a name that Optuna makes up.
+        Default: a name chosen by Optuna.
 
     Returns
     -------
     study : optuna.study.Study
-        It has a trial for each candidate, whose intermediate values are the mean scores
-        of the first folds. Candidates that a race stopped, or that were evaluated with
-        a part of a resource, are pruned trials. Failed ones are failed trials.
+        It has a trial for each candidate, with the mean scores of its first folds as
+        intermediate values. Candidates that a race stopped, or that were evaluated with
+        a part of a resource, are pruned trials. Failed candidates are failed trials.
 
     Raises
     ------
     ImportError
         If Optuna is not installed.
     ValueError
-        If there are several metrics, and nothing says which one is meant.
+        If there are several metrics, and it is unclear which one is meant.
 
     Notes
     -----
-    Scores are maximized, as scikit-learn does. Optuna has fewer types of choices:
-    others, such as estimators, become texts. It keeps no values outside of a range. So
-    the untuned estimator has no parameters if it is outside the space; its user
-    attributes have them.
+    Scores are maximized, as in scikit-learn. Optuna has fewer types of choices: others,
+    such as estimators, become texts. Optuna stores no values outside a range. So an
+    untuned estimator outside the space has no parameters; they are in its user
+    attributes.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def to_study(
     return study
 
 
-# What a search has --------------------------------------------------------------------
+# Facts about a search -----------------------------------------------------------------
 
 
 def _of_results(search: Any, metric: str | None) -> Iterator[Row]:
@@ -144,10 +144,10 @@ def _of_checkpoint(loaded: LoadedSearch, metric: str | None) -> Iterator[Row]:
         yield Row(trial["params"], score, folds, whole, said)
 
 
-# Its ranges as distributions ----------------------------------------------------------
+# Ranges as distributions --------------------------------------------------------------
 
-#: For each parameter, what the branches that have it make of it: the lower end, the
-#: upper end, and whether the scale is logarithmic; None for choices.
+#: For each parameter, its range in each branch that has it: the lower end, the upper
+#: end, and whether the scale is logarithmic; None for choices.
 Ends = dict[str, list[tuple[float, float, bool] | None]]
 
 
@@ -162,7 +162,7 @@ def _searched(search: Any) -> Ends:
 
 
 def _written(loaded: LoadedSearch) -> Ends:
-    """Return the ranges in the description that a checkpoint has of its search."""
+    """Return the ranges in a checkpoint's description of its search."""
     found: Ends = {}
     for item, text in loaded.settings["space"].items():
         ends = None
@@ -179,7 +179,7 @@ def _names(rows: Iterable[Row]) -> list[str]:
 
 
 def _axis(name: str, ends: Ends, rows: Iterable[Row]) -> Callable[[Any], Any]:
-    """Return what makes the distribution of a parameter, given the module of them."""
+    """Return a function from Optuna's module to the distribution of a parameter."""
     values = [_plain(row.params[name]) for row in rows if name in row.params]
     known = [each for each in ends.get(name, ()) if each is not None]
     kinds = {type(value) for value in values}
@@ -191,7 +191,7 @@ def _axis(name: str, ends: Ends, rows: Iterable[Row]) -> Callable[[Any], Any]:
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
-    """Return values that Optuna tells apart, in their order."""
+    """Return the values that Optuna distinguishes, in order."""
     found: list[Any] = []
     for value in values:
         if value not in found:

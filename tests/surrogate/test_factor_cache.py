@@ -261,7 +261,7 @@ def test_fit_looks_at_told_points_only():
 
 @pytest.mark.parametrize("n", [20, 31, 60])
 def test_a_posterior_outlives_the_steps_that_follow(n):
-    """Whatever the cache does to its factors: rows are added, dropped and refactored."""
+    """Whatever the cache does to its factors: add, drop or refactor rows."""
     rng = np.random.default_rng(0)
     X, z, Z = rng.random((90, 2)), rng.standard_normal(90), rng.random((5, 2))
     cache, candidate = FactorCache(0.1), Candidate(Matern(0.4, nu=2.5))
