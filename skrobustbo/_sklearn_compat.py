@@ -91,7 +91,6 @@ class SilentTask:
     """A task of scikit-learn's callback tree without listeners."""
 
     def subcontext(self, **kwargs: Any) -> Self:
-        """Return the task itself."""
         return self
 
     def call_on_fit_task_begin(self, **kwargs: Any) -> Self:

@@ -201,7 +201,6 @@ def _far_improvement(a: Array) -> tuple[Array, Array, Array]:
 
 
 def _phi_ratio(a: Array) -> Array:
-    """Return Phi(a) / phi(a)."""
     return _SQRT_HALF_PI * erfcx(-_SQRT_HALF * a)
 
 

@@ -315,7 +315,6 @@ class Journal:
         )
 
     def folds_of(self, candidate: int) -> list[Done]:
-        """Return the finished folds of a candidate."""
         splits = self._known.folds.get(candidate, {})
         self.n_read_of[candidate] = len(splits)
         if self.path is not None:

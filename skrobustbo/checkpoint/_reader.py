@@ -48,7 +48,6 @@ class Contents:
 
     @property
     def done(self) -> list[Done]:
-        """All results."""
         return [
             ((candidate, split), fold)
             for candidate, splits in self.folds.items()
@@ -57,7 +56,6 @@ class Contents:
 
     @property
     def n_asked(self) -> int:
-        """Number of candidates."""
         return sum(map(len, self.rounds))
 
 

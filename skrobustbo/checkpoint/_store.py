@@ -166,7 +166,6 @@ class ListStore:
         self._tables: Tables = {kind: [] for kind in TABLES} | tables
 
     def read(self, kind: str) -> list[Any]:
-        """Return the events of a kind."""
         return self._tables[kind]
 
     def add(self, kind: str, new: Sequence[Any]) -> None:

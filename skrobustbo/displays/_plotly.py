@@ -104,7 +104,6 @@ def _ticks(scale: Scale) -> tuple[list[float], list[str]]:
 
 
 def _add_dots(figure: Any, x: Any, y: Any, texts: Sequence[str], **more: Any) -> None:
-    """Add dots with hover texts."""
     dots = {"mode": "markers", "text": list(texts), "hoverinfo": "text"}
     figure.add_scatter(x=x, y=y, **{**dots, **more})
 
@@ -319,7 +318,6 @@ def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[in
 
 
 def _add_ticks(figure: Any, scale: Scale, rail: float) -> None:
-    """Add the ticks of one parameter, below its rail."""
     places, labels = _ticks(scale)
     figure.add_scatter(
         x=scale.unit(places),

@@ -117,7 +117,6 @@ class Scale:
 
 
 def scale_of(name: str, short: str, dimension: Any) -> Scale:
-    """Return the axis of a parameter."""
     choice = isinstance(dimension, Categorical)
     if choice and not _placed_by_value(dimension):
         return _categories(name, short, dimension)

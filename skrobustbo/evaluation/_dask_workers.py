@@ -139,11 +139,9 @@ class _DaskSlot:
         self.task = _Task(place, fit, place.shared, place.process, fold, seconds)
 
     def is_done(self) -> bool:
-        """Return whether the fold has an outcome."""
         return self.task is not None and self.task.future.done()
 
     def take(self) -> tuple[FoldId, RawResult, float]:
-        """Return the outcome of the fold."""
         assert self.task is not None
         try:
             result = self.task.future.result()

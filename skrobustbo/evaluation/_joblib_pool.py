@@ -174,7 +174,6 @@ class _Slot:
         self.fold, self.alone = fold, alone
 
     def is_done(self) -> bool:
-        """Return whether the fold has an outcome."""
         return self.future is not None and self.future.done()
 
     def has_result(self) -> bool:
@@ -190,7 +189,6 @@ class _Slot:
         self.future.set_exception(error)
 
     def take(self) -> tuple[FoldId, RawResult, float]:
-        """Return the outcome of the fold."""
         if not self.has_result():
             self._pool.lose()
         assert self.future is not None

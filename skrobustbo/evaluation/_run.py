@@ -152,7 +152,6 @@ class SearchRun:
     # Candidates -----------------------------------------------------------------------
 
     def search(self) -> None:
-        """Evaluate all candidates."""
         self._begin()
         live, n_splits = self.schedule.is_live, len(self.job.splits)
         workers = pool_of(self.job, self.estimator, self.stops, live=live)
@@ -207,7 +206,6 @@ class SearchRun:
 
     @property
     def in_rounds(self) -> bool:
-        """Whether the search proceeds in rounds."""
         return self.source.n_rounds is not None and self.schedule.n_in_flight == 1
 
     # Batches --------------------------------------------------------------------------

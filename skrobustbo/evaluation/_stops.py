@@ -248,7 +248,6 @@ class Stops:
         )
 
     def warn(self, n_done: int, n_planned: int) -> None:
-        """Warn of an interruption."""
         if self._n_signals:
             warnings.warn(
                 f"The search was interrupted after {n_done} of "

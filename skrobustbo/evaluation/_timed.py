@@ -197,12 +197,10 @@ class _Worker:
             self.future.set_exception(FoldLostError())
 
     def is_done(self) -> bool:
-        """Return whether the fold has an outcome."""
         assert self.future is not None
         return self.future.done() or self._last_time <= time.monotonic()
 
     def take(self) -> tuple[FoldId, RawResult, float]:
-        """Return the outcome of the fold."""
         assert self.future is not None
         future = self.future
         self._forget()

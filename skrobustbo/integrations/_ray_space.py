@@ -73,7 +73,6 @@ class Choice(RayAxis):
         return (same or equal)[0]
 
     def outside(self, found: int) -> Any:
-        """Return the value of an index."""
         return self.values[found]
 
 
@@ -97,11 +96,9 @@ class Multiples(RayAxis):
         return cls(dimension, q, digits, kind)
 
     def inside(self, value: Any) -> int:
-        """Return the factor of a value."""
         return round(value / self.q)
 
     def outside(self, found: int) -> Any:
-        """Return the multiple of a factor."""
         return self.kind(round(found * self.q, self.digits))
 
 
@@ -112,7 +109,6 @@ class Rounded(RayAxis):
     q: Any
 
     def outside(self, found: Any) -> float:
-        """Return the nearest multiple."""
         return float(round(found / self.q) * self.q)
 
 

@@ -149,7 +149,6 @@ class NominalKernel(Kernel):
         return inner.diag(one_hot(X))
 
     def is_stationary(self) -> bool:
-        """Return whether the kernel is stationary."""
         return bool(self.kernel.is_stationary())
 
     def expanded(self, seen: Array) -> tuple[Kernel, Callable[[Array], Array], Indices]:

@@ -124,7 +124,6 @@ class Findings:
 
     @property
     def metric_name(self) -> str:
-        """Name of the scores."""
         if self.search.multimetric_:
             return str(self.notes.metric)
         scoring = self.search.scoring

@@ -251,13 +251,11 @@ class Search(BaseSearchCV):
 
 
 def racing_of(search: Search) -> Racing | None:
-    """Return the racing settings of a search; None without racing."""
     if not search.racing:
         return None
     return search.racing if isinstance(search.racing, Racing) else Racing()
 
 
 def resource_of(search: Search) -> Resource | None:
-    """Return the resource of a search; None without one."""
     name = search.resource
     return Resource(name) if isinstance(name, str) else name

@@ -96,7 +96,7 @@ class OptimisticBound:
 
 
 class BranchBalancer:
-    """Share the evaluations of one search among its branches.
+    """The rule that shares the evaluations of a search among its branches.
 
     This is the rule of `HBGPUCB` (Ziomek, Adachi, Osborne 2024, Algorithm 2), with
     branches instead of candidate models. Both use `RegretBalancer`. The suspected

@@ -518,9 +518,9 @@ class Optimizer:
         """Return the mean of a MAP model on all the data, in units of the objective.
 
         The model uses the values as they are, even if the policy transforms them for
-        its search. Under the default policy, only a value far below all others, as from
-        a diverged fit, is raised. In a branch without values, the prediction is the
-        mean and standard deviation of all values.
+        its search. The default policy only raises values far below all others, as from
+        a diverged fit. In a branch without values, the prediction is the mean and
+        standard deviation of all values.
 
         Parameters
         ----------

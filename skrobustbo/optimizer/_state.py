@@ -38,7 +38,6 @@ def policy_state(policy: Any, state: Any) -> Any:
 
 
 def from_json_state(state: Any) -> Any:
-    """Return the state that `to_json_state` wrote."""
     if isinstance(state, dict) and not any(key.startswith("$") for key in state):
         return {key: from_json_state(value) for key, value in state.items()}
     if isinstance(state, list):
@@ -66,7 +65,6 @@ def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
 
 
 def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
-    """Return the trial that `trial_to_dict` wrote."""
     rest = from_json_state({k: v for k, v in record.items() if k != "params"})
     space = branches[int(rest["branch"])]
     params = space.own(space.params_from_json(record["params"]))

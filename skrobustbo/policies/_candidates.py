@@ -138,7 +138,7 @@ class CandidatePolicy(UCBPolicy):
 
 
 class RegretBalancer:
-    """Share evaluations among models, or among branches of a space.
+    """The rule that shares evaluations among models, or among branches of a space.
 
     This is the rule of Ziomek, Adachi and Osborne (2024) for any kind of candidate. The
     candidate with the smallest suspected regret after one more query asks next.

@@ -418,9 +418,9 @@ class HEStableOpt(_Stable, name="he-stableopt"):
 
     From "Beyond lengthscales" (Ziomek, Adachi, Osborne). It finds the point with the
     best worst-case perturbation if one of several models is right. The surviving model
-    with the highest upper bound chooses the centre, the one with the lowest lower bound
-    the perturbation. Both are tested. `recommend` returns a centre. Here ``xi_t = 2
-    noise**2 ln(2 |U| pi**2 t**2 / (3 delta))``.
+    with the highest upper bound chooses the centre, and the one with the lowest lower
+    bound chooses the perturbation. Both are tested. `recommend` returns a centre. Here
+    ``xi_t = 2 noise**2 ln(2 |U| pi**2 t**2 / (3 delta))``.
 
     Pseudo-code (U: surviving models; delta: feasible perturbations of x)::
 

@@ -226,7 +226,7 @@ class Cube:
 
     @property
     def n_uniform(self) -> int:
-        """Number of uniform numbers that a random point needs."""
+        """Number of uniform draws per random point."""
         return len(self.dimensions)
 
     def from_uniform(self, U: Rows) -> Rows:

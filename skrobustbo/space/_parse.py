@@ -197,7 +197,6 @@ def _from_sequence(values: Any) -> Categorical:
 
 
 def dimension_from_dict(state: dict[str, Any]) -> Dimension:
-    """Return the dimension that its `to_dict` wrote."""
     kind = state["type"]
     if kind in ("Real", "Integer"):
         cls = Real if kind == "Real" else Integer

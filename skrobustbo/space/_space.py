@@ -445,7 +445,7 @@ class BranchedSpace(Space):
 
     @property
     def n_uniform(self) -> int:
-        """Number of uniform numbers per random point; one of them draws the branch."""
+        """Number of uniform draws per random point; one of them selects the branch."""
         return 1 + max(branch.n_uniform for branch in self._branches)
 
     def from_uniform(self, U: Rows) -> Rows:

@@ -34,7 +34,6 @@ def clean(value: Any, most: int = _LONG) -> str:
 
 
 def title(found: LoadedSearch) -> str:
-    """Return the title of a search."""
     return f"Search of {clean(found.estimator)}, policy {clean(found.policy)}"
 
 
@@ -71,7 +70,6 @@ def counts(found: LoadedSearch) -> str:
 
 
 def score_name(found: LoadedSearch) -> str:
-    """Return the name of the scores."""
     return clean(found.metric or "score")
 
 

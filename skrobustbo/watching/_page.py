@@ -22,7 +22,6 @@ _STYLE = (
 
 
 def page(found: LoadedSearch, interval: float, *, last: bool) -> str:
-    """Return the page of a search."""
     seconds = max(1, round(interval))
     refresh = "" if last else f'<meta http-equiv="refresh" content="{seconds}"/>\n'
     title = html.escape(facts.title(found))
