@@ -97,7 +97,7 @@ class FoldResult:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it raised, or has a score that is not a finite number."""
+        """Whether it raised, or has a score that is nan or infinite."""
         finite = all(map(math.isfinite, self.test_scores.values()))
         return bool(self.fit_error) or not finite
 

@@ -36,7 +36,7 @@ _LONGER = 4.0
 _HOPE = 10.0
 #: Steps along which the slope falls by less than this share show no curvature.
 _LEAST_CURVATURE = 1e-4
-#: With more columns than this, climbs leave out constant ones: their matrices grow with
+#: With more columns than this, climbs leave out fixed ones: their matrices grow with
 #: the square.
 _WIDE = 256
 

@@ -265,7 +265,7 @@ class Maximizer:
         columns = self.domain.climbed
         if not len(columns):
             return X, values
-        # Constant columns do not move.
+        # Fixed columns do not move.
         length_scales = np.zeros(X.shape[1])
         own = np.minimum(reach_of(acq), 1.0)
         length_scales[columns] = np.broadcast_to(own, length_scales.shape)[columns]
