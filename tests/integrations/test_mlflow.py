@@ -31,7 +31,7 @@ pytest.importorskip("sqlalchemy")  # for a local database
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 X, y = load_iris(return_X_y=True)
-GUIDE = Path(__file__).parents[2] / "docs" / "searching.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "integrations.md"
 
 
 @pytest.fixture(scope="module")
