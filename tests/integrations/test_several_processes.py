@@ -1,4 +1,4 @@
-"""The recipe of docs/integrations.md: three processes on one study, one of them killed."""
+"""The recipe of docs/integrations.md: three processes on a study, one is killed."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def replaced(text, old, new):
 
 
 def script_of(kind):
-    """Return the script of the guide, with little data, few trials, quick heartbeats."""
+    """Return the script of the guide, with few data and trials, and quick heartbeats."""
     blocks = re.findall(r"^```py\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)
     (text,) = [block for block in blocks if "N_TRIALS" in block]
     text = replaced(text, "heartbeat_interval=60", "heartbeat_interval=1")
