@@ -112,6 +112,16 @@ HEADER = (
     "RMS error",
     "covered, %",
 )
+#: The columns of the table of one line each.
+SUMMARY = (
+    "setting",
+    "policy",
+    "searches",
+    "`best_score_` too high by",
+    "of this left, %",
+    'with `"folds"`, %',
+    "covered, %",
+)
 
 
 class Key(NamedTuple):
@@ -150,11 +160,15 @@ def build_parser():
     add("--seed", type=int, default=0, help="of the first search (0)")
     add("--n-iter", type=positive_int, default=30, metavar="N", help="candidates (30)")
     add("--jobs", type=positive_int, default=1, metavar="N", help="searches at a time")
+    add("--summary", action="store_true", help="only sum up what the file has")
     return parser
 
 
 def main(args):
     """Make the searches that are missing, and print the table."""
+    if args.summary:
+        print(summary(pd.read_csv(args.out)))
+        return
     settings = [name.replace("-", " ") for name in args.settings]
     settings = checked_names("setting", settings, list(SETTINGS))
     names = checked_names("policy", args.policies, policies.available())
@@ -295,6 +309,19 @@ def report(runs):
         if group[f"{method}_score"].notna().any()
     ]
     return table(HEADER, lines, n_left=3)
+
+
+def summary(runs):
+    """Return one line for each setting and policy: what is left of the optimism."""
+    lines = []
+    for (setting, policy), group in runs.groupby(["setting", "policy"], sort=False):
+        naive, _ = _mean_error(group, "naive")
+        honest, folds = (_mean_error(group, method) for method in ("honest", "folds"))
+        left = f"{100 * honest[0] / naive:.0f} ± {100 * honest[1] / naive:.0f}"
+        covered = _cells(group, "honest")[-1]
+        parts = f"{naive:.2g}", left, f"{100 * folds[0] / naive:.0f}", covered
+        lines.append((setting, policy, str(len(group)), *parts))
+    return table(SUMMARY, lines, n_left=2)
 
 
 def _cells(runs, method):

@@ -106,3 +106,15 @@ def test_luck_that_the_default_shares_is_taken_off():
     assert cells(runs)[0][4] == "+0.1000 ± 0.0000"
     runs["luck"] += 0.01  # more than the expected luck, which is 0
     assert cells(runs)[0][4] == "+0.0800 ± 0.0000"
+
+
+def test_a_summary_has_a_line_for_each_setting(tmp_path, capsys):
+    path, same = tmp_path / "r.csv", {"truth": 0.5, "low": 0.4, "high": 0.6}
+    runs = made_up(
+        "tree auc", naive_score=0.6, honest_score=0.51, folds_score=0.48, **same
+    )
+    runs.to_csv(path, index=False)
+    options = ["--out", str(path), "--summary"]
+    assert shared.status(honest_score.build_parser(), honest_score.main, options) == 0
+    line = "| tree auc | robust | 4 | 0.1 | 10 ± 0 | -20 | 100.0 |"
+    assert capsys.readouterr().out.splitlines()[2:] == [line]
