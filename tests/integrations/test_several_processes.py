@@ -34,7 +34,7 @@ def replaced(text, old, new):
 
 
 def script_of(kind):
-    """Return the script of the guide, with few data and trials, and quick heartbeats."""
+    """Return the script of the guide, with fewer data and trials, quick heartbeats."""
     blocks = re.findall(r"^```py\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)
     (text,) = [block for block in blocks if "N_TRIALS" in block]
     text = replaced(text, "heartbeat_interval=60", "heartbeat_interval=1")
