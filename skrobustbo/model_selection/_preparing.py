@@ -28,7 +28,7 @@ from skrobustbo.space import Space
 
 #: A suggested space has one parameter per this many candidates, but at least this many
 #: parameters: `benchmarks/studies/suggested.py` compares numbers.
-_PER_PARAMETER, _FEWEST = 5, 3
+_PER_PARAMETER, _FEWEST = 6, 4
 
 
 def prepared(

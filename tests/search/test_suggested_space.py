@@ -195,7 +195,7 @@ def suggested(n_iter=9, *, model=None, **settings):
 
 def test_the_word_is_the_most_important_part_of_the_dict():
     model = HistGradientBoostingClassifier(max_iter=3)
-    space = suggested_space(model, X, y, n_params=3)
+    space = suggested_space(model, X, y, n_params=4)
     by_hand = clone(suggested()).set_params(param_space=space).fit(X, y)
     search = suggested().fit(X, y)
     assert search.cv_results_["params"] == by_hand.cv_results_["params"]
@@ -207,7 +207,8 @@ def test_the_word_is_the_most_important_part_of_the_dict():
 def test_what_is_used_as_the_resource_is_left_out():
     boosting = GradientBoostingClassifier(n_estimators=18)
     search = suggested(18, model=boosting, resource="n_estimators").fit(X, y)
-    assert list(search.best_params_) == ["learning_rate", "max_depth", "subsample"]
+    names = ["learning_rate", "max_depth", "subsample", "min_samples_leaf"]
+    assert list(search.best_params_) == names
 
 
 def test_more_candidates_later_do_not_change_the_space(tmp_path):
