@@ -350,6 +350,7 @@ def by_number(lines):
     shares = lines.pivot(
         index=["pair", "seed", "n_iter"], columns="space", values="share"
     )
+    shares = shares.reindex(columns=[str(n) for n in N_PARAMS])
     shares = shares.apply(lambda column: column.fillna(shares["0"]))
     means = shares.groupby("n_iter").agg(["mean", "sem"]).stack(level=0)
     rows = [
