@@ -13,6 +13,7 @@ from skrobustbo import Integer, Optimizer, Real, Resource, RobustBayesSearchCV
 from skrobustbo.displays import (
     ConvergenceDisplay,
     EvaluationsDisplay,
+    ImportanceDisplay,
     LengthScaleDisplay,
     ObjectiveDisplay,
     ParallelCoordinatesDisplay,
@@ -61,6 +62,11 @@ def evaluations():
 def parallel():
     """Return what the good candidates have in common."""
     return ParallelCoordinatesDisplay.from_search(search("robust")).figure_
+
+
+def importance():
+    """Return which parameters matter."""
+    return ImportanceDisplay.from_search(search("robust")).figure_
 
 
 def sensitivity():
@@ -120,6 +126,7 @@ FIGURES = {
         objective,
         evaluations,
         parallel,
+        importance,
         sensitivity,
         reset,
         resource,

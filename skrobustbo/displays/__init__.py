@@ -7,8 +7,10 @@ plot is in `figure_` with `ax_` or `axes_`. Matplotlib is imported at the first 
 
 from skrobustbo.displays._base import BranchesDisplay
 from skrobustbo.displays._evaluations import EvaluationsDisplay
+from skrobustbo.displays._importance import ImportanceDisplay
 from skrobustbo.displays._length_scales import LengthScaleDisplay
 from skrobustbo.displays._objective import ObjectiveDisplay
+from skrobustbo.displays._overview import overview as overview
 from skrobustbo.displays._parallel import ParallelCoordinatesDisplay
 from skrobustbo.displays._resource import ResourceDisplay
 from skrobustbo.displays._sensitivity import SensitivityDisplay
@@ -18,6 +20,7 @@ __all__ = [
     "BranchesDisplay",
     "ConvergenceDisplay",
     "EvaluationsDisplay",
+    "ImportanceDisplay",
     "LengthScaleDisplay",
     "ObjectiveDisplay",
     "ParallelCoordinatesDisplay",

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
+from skrobustbo.displays._importance import most_important
 from skrobustbo.displays._scales import Scale, drawable
-from skrobustbo.displays._sensitivity import most_important
 from skrobustbo.displays._style import Look, Ticks, panels
 
 #: Default number of panels per side: smaller panels cannot be read.
@@ -96,7 +96,7 @@ class EvaluationsDisplay(Display):
             `BranchesDisplay`. None: all candidates, and the parameters of all branches.
         parameters : list of str, default=None
             Parameters to show. None: those that vary; if there are more than five, the
-            five most important ones (see `SensitivityDisplay`).
+            five most important ones (see `ImportanceDisplay`).
         value_name : str, default="value"
             Label of the colour bar.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
+from skrobustbo.displays._importance import most_important
 from skrobustbo.displays._plotly import objective
 from skrobustbo.displays._scales import (
     Scale,
@@ -19,7 +20,6 @@ from skrobustbo.displays._scales import (
     padded,
     value_range,
 )
-from skrobustbo.displays._sensitivity import most_important
 from skrobustbo.displays._style import Legend, Look, Ticks, panels
 
 #: Default number of panels.
@@ -114,7 +114,7 @@ class ObjectiveDisplay(Display):
         parameters : str or list of str and pairs of str, default=None
             Parameters to vary, one or two at a time: ``["C"]``,
             ``[("C", "gamma")]``. None: those that vary; if there are more than six, the
-            six most important ones (see `SensitivityDisplay`).
+            six most important ones (see `ImportanceDisplay`).
         value_name : str, default="value"
             Label of the value axes.
 

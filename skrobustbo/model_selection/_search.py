@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from functools import partial
+from importlib import import_module
 from typing import Any, Literal, Self
 from warnings import warn
 
@@ -406,6 +407,38 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
                 )
             told = partial(self._told, how, attempt)
             return nothing if missing is None else attempt("the report", told, nothing)
+
+    def plot(self) -> Any:
+        """Plot how the search went, and which parameters matter.
+
+        These are `ConvergenceDisplay` and, if the policy has a model,
+        `ImportanceDisplay`, both of `skrobustbo.displays`.
+
+        Returns
+        -------
+        figure : matplotlib figure
+            A new figure.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from skrobustbo import Real, RobustBayesSearchCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> space = {"C": Real(1e-3, 1e3, log=True), "kernel": ["rbf", "linear"]}
+        >>> search = RobustBayesSearchCV(SVC(), space, n_iter=8, random_state=0)
+        >>> figure = search.fit(X, y).plot()  # doctest: +SKIP
+        """
+        check_is_fitted(self, "_notes")
+        # Displays are above the search: they are looked up when they are asked for.
+        return import_module("skrobustbo.displays").overview(self)
 
     def trials_dataframe(self) -> Any:
         """Return a table of the candidates, as a pandas DataFrame.

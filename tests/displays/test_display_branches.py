@@ -19,6 +19,7 @@ from skrobustbo.displays import (
     BranchesDisplay,
     ConvergenceDisplay,
     EvaluationsDisplay,
+    ImportanceDisplay,
     LengthScaleDisplay,
     ObjectiveDisplay,
     ParallelCoordinatesDisplay,
@@ -189,7 +190,8 @@ class TestOneBranch:
         means = optimizer.predict([r["params"] for r in own])
         display = SensitivityDisplay.from_optimizer(optimizer, branch=lesser)
         assert display.params == own[int(np.argmax(means))]["params"]
-        assert set(display.importance) == set(SPACES[lesser].names) - {"clf"}
+        alone = ImportanceDisplay.from_optimizer(optimizer, branch=lesser).alone
+        assert set(alone) == set(SPACES[lesser].names) - {"clf"}
 
     def test_name_stands_above(self, optimizer):
         display = ResetDisplay.from_optimizer(optimizer, branch=1)
@@ -248,7 +250,9 @@ class TestConvergence:
 class TestAllTogether:
     """Without `branch`, parameters that branches define differently share an axis."""
 
-    @pytest.mark.parametrize("cls", [ObjectiveDisplay, SensitivityDisplay])
+    @pytest.mark.parametrize(
+        "cls", [ObjectiveDisplay, ImportanceDisplay, SensitivityDisplay]
+    )
     def test_can_be_drawn(self, cls, optimizer):
         cls.from_optimizer(optimizer)
 

@@ -30,6 +30,7 @@ from skrobustbo import (
 from skrobustbo.displays import (
     ConvergenceDisplay,
     EvaluationsDisplay,
+    ImportanceDisplay,
     LengthScaleDisplay,
     ObjectiveDisplay,
     ParallelCoordinatesDisplay,
@@ -191,14 +192,14 @@ class TestConvention:
 
         ax = plt.figure().add_axes((0.1, 0.1, 0.8, 0.8))
         with pytest.raises(ValueError, match="leave it out for a new figure"):
-            SensitivityDisplay.from_optimizer(told([1.0]), ax=ax)
+            LengthScaleDisplay.from_optimizer(told([1.0]), ax=ax)
 
     def test_subfigures_and_given_panels_are_drawn_on(self):
         import matplotlib.pyplot as plt
 
         figure = plt.figure()
         axes = figure.subfigures(1, 2)[0].subplots(1, 2)
-        display = SensitivityDisplay.from_optimizer(told([1.0]), ax=axes)
+        display = LengthScaleDisplay.from_optimizer(told([1.0]), ax=axes)
         assert display.figure_ is figure
         assert list(display.axes_) == list(axes)
 
@@ -692,32 +693,12 @@ class TestSensitivity:
         np.testing.assert_allclose(display.worst, 2.0 - 4 * display.eps, atol=1e-6)
         assert list(display.worst_of) == ["x", "y"]
         np.testing.assert_allclose(display.worst_of["y"], 2.0 - display.eps, atol=1e-6)
-        shares = display.importance
-        assert shares["x"] == pytest.approx(0.9, abs=0.01)
-        assert shares["y"] == pytest.approx(0.1, abs=0.01)
-        assert shares["kind"] == pytest.approx(0.0, abs=0.01)
-
-    def test_ishigami(self):
-        """The textbook case with interaction; its indices are known in closed form."""
-
-        def f(p):
-            x1, x2, x3 = (math.pi * (2 * p[k] - 1) for k in "abc")
-            return (1 + 0.1 * x3**4) * math.sin(x1) + 7 * math.sin(x2) ** 2
-
-        at = dict.fromkeys("abc", 0.5)
-        optimizer = known({k: Real(0, 1) for k in "abc"}, f, at)
-        shares = SensitivityDisplay.from_optimizer(optimizer).importance
-        assert list(shares.values()) == pytest.approx([0.314, 0.442, 0.0], abs=0.02)
-
-    def test_categories_and_interactions(self):
-        space = {"kind": ["a", "b"], "flag": [True, False], "idle": Integer(1, 9)}
-
-        def f(p):
-            return 1.0 * ((p["kind"] == "a") == p["flag"])  # interaction only
-
-        at = {"kind": "a", "flag": True, "idle": 5}
-        shares = SensitivityDisplay.from_optimizer(known(space, f, at)).importance
-        assert max(shares.values()) < 0.01
+        effects = ImportanceDisplay.from_optimizer(known(space, f, at))
+        assert effects.alone["x"] == pytest.approx(0.9, abs=0.01)
+        assert effects.alone["y"] == pytest.approx(0.1, abs=0.01)
+        assert effects.alone["kind"] == pytest.approx(0.0, abs=0.01)
+        assert effects.together == {}
+        assert effects.rest < 0.01
 
     def test_of_several_branches_that_of_the_point_is_moved(self):
         space = [
@@ -732,8 +713,6 @@ class TestSensitivity:
         display = SensitivityDisplay.from_optimizer(known(space, f, at))
         np.testing.assert_allclose(display.worst, 2.0 - 4 * display.eps, atol=1e-6)
         assert list(display.worst_of) == ["y", "z"]
-        assert list(display.importance) == ["x", "y", "z"]
-        assert display.importance["y"] > display.importance["z"]
 
     def test_worst_case_never_rises(self):
         at = {"x": 0.5}
@@ -742,18 +721,107 @@ class TestSensitivity:
         assert (np.diff(display.worst) <= 0).all()
         assert display.worst[-1] == pytest.approx(-1.0, abs=0.05)
 
-    def test_flat_functions_explain_nothing(self):
-        flat = known({"x": Real(0, 1)}, lambda p: 1e300, {"x": 0.5})
-        assert SensitivityDisplay.from_optimizer(flat).importance == {"x": 0.0}
-
-    def test_equal_calls_give_equal_numbers(self):
-        optimizer = told([1.0, 3.0, 2.0, 0.5])
-        first, second = (
-            SensitivityDisplay.from_optimizer(optimizer).importance for _ in range(2)
-        )
-        assert first == second
-
     @pytest.mark.parametrize("wrong", [0, -0.1, 1.5])
     def test_wrong_distance(self, wrong):
         with pytest.raises(ValueError, match="'max_eps' of SensitivityDisplay"):
             SensitivityDisplay.from_optimizer(told([1.0]), max_eps=wrong)
+
+
+class TestImportance:
+    def test_ishigami(self):
+        """The textbook case with interaction; its indices are known in closed form."""
+
+        def f(p):
+            x1, x2, x3 = (math.pi * (2 * p[k] - 1) for k in "abc")
+            return (1 + 0.1 * x3**4) * math.sin(x1) + 7 * math.sin(x2) ** 2
+
+        at = dict.fromkeys("abc", 0.5)
+        optimizer = known({k: Real(0, 1) for k in "abc"}, f, at)
+        found = ImportanceDisplay.from_optimizer(optimizer)
+        assert list(found.alone.values()) == pytest.approx([0.314, 0.442, 0], abs=0.02)
+        assert list(found.together) == [("a", "c")]
+        assert found.together["a", "c"] == pytest.approx(0.244, abs=0.06)
+        assert found.rest < 0.06
+
+    def test_what_three_parameters_do_only_together_is_the_rest(self):
+        space = {name: Real(-1, 1) for name in "xyz"}
+        at = dict.fromkeys("xyz", 0.5)
+
+        def f(p):
+            return p["x"] * p["y"] * p["z"] + 0.5 * p["x"]
+
+        found = ImportanceDisplay.from_optimizer(known(space, f, at))
+        # Variances 1 / 27 and 1 / 12.
+        assert found.rest == pytest.approx(4 / 13, abs=0.03)
+        assert found.alone["x"] == pytest.approx(9 / 13, abs=0.02)
+        assert max([*found.together.values(), 0]) < 0.02
+
+    def test_categories_and_interactions(self):
+        space = {"kind": ["a", "b"], "flag": [True, False], "idle": Integer(1, 9)}
+
+        def f(p):
+            return 1.0 * ((p["kind"] == "a") == p["flag"])  # interaction only
+
+        at = {"kind": "a", "flag": True, "idle": 5}
+        found = ImportanceDisplay.from_optimizer(known(space, f, at))
+        assert max(found.alone.values()) < 0.01
+        assert found.together == {("kind", "flag"): pytest.approx(1.0, abs=0.01)}
+
+    def test_bars(self):
+        space = {f"step__p{i}": Real(0, 1) for i in range(14)}
+
+        def f(p):
+            a, b, *others = (value - 0.5 for value in p.values())
+            return 8 * a * b + sum(others)
+
+        found = ImportanceDisplay.from_optimizer(
+            known(space, f, dict.fromkeys(space, 0.5))
+        )
+        labels = [tick.get_text() for tick in found.ax_.get_yticklabels()]
+        assert len(labels) <= 12
+        assert len(found.ax_.patches) == len(labels)
+        assert {label.split(" ")[0] for label in labels} <= {
+            *(f"p{i}" for i in range(14)),
+            "rest",
+        }
+
+    def test_branches_share_the_axis(self):
+        space = [
+            {"kind": ["a"], "x": Real(0, 1)},
+            {"kind": ["b"], "y": Real(0, 1), "z": Real(0, 1)},
+        ]
+
+        def f(p):
+            return 3 * p["y"] + p["z"] if p["kind"] == "b" else 0.0
+
+        at = {"kind": "b", "y": 0.5, "z": 0.5}
+        alone = ImportanceDisplay.from_optimizer(known(space, f, at)).alone
+        assert list(alone) == ["x", "y", "z"]
+        assert alone["y"] > alone["z"]
+
+    def test_flat_functions_explain_nothing(self):
+        flat = known({"x": Real(0, 1)}, lambda p: 1e300, {"x": 0.5})
+        found = ImportanceDisplay.from_optimizer(flat)
+        assert (found.alone, found.together, found.rest) == ({"x": 0.0}, {}, 0.0)
+
+    def test_equal_calls_give_equal_numbers(self):
+        optimizer = told([1.0, 3.0, 2.0, 0.5])
+        first, second = (
+            ImportanceDisplay.from_optimizer(optimizer).alone for _ in range(2)
+        )
+        assert first == second
+
+
+class TestOverview:
+    @pytest.mark.parametrize(("policy", "n_axes"), [("robust", 2), ("random", 1)])
+    def test_both_where_there_is_a_model(self, policy, n_axes):
+        X, y = load_iris(return_X_y=True)
+        space = {"max_depth": Integer(1, 9), "min_samples_leaf": Integer(1, 40)}
+        tree = DecisionTreeClassifier(random_state=0)
+        search = RobustBayesSearchCV(tree, space, n_iter=7, policy=policy, cv=3)
+        with pytest.raises(NotFittedError):
+            search.plot()
+        figure = search.fit(X, y).plot()
+        labels = [ax.get_xlabel() for ax in figure.axes]
+        assert labels == ["candidate", "importance (%)"][:n_axes]
+        assert figure.axes[0].get_ylabel() == "score"

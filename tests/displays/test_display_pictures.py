@@ -15,7 +15,11 @@ plt = pytest.importorskip("matplotlib.pyplot")
 #: tests.
 NAMES = sorted({*displays.__all__} - {"BranchesDisplay", "ResourceDisplay"})
 DISPLAYS = [getattr(displays, name) for name in NAMES]
-NEED_A_MODEL = (displays.ObjectiveDisplay, displays.SensitivityDisplay)
+NEED_A_MODEL = (
+    displays.ImportanceDisplay,
+    displays.ObjectiveDisplay,
+    displays.SensitivityDisplay,
+)
 PARALLEL = displays.ParallelCoordinatesDisplay
 COLUMN, SLIDE = 3.3, 10.0
 

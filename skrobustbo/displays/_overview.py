@@ -1,0 +1,44 @@
+"""The picture that `RobustBayesSearchCV.plot` draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skrobustbo.displays._base import optimizer_of
+from skrobustbo.displays._importance import ImportanceDisplay
+from skrobustbo.displays._steps import ConvergenceDisplay
+from skrobustbo.displays._style import pyplot
+
+#: Heights of the two parts, relative to the width.
+_ABOVE, _BELOW = 0.55, 0.4
+
+
+def overview(search: Any) -> Any:
+    """Draw how a search went and, if it has a model, which parameters matter.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        A fitted search.
+
+    Returns
+    -------
+    figure : matplotlib figure
+        A new figure.
+    """
+    optimizer = optimizer_of(search)
+    values = [record["value"] for record in optimizer.history_]
+    heights = [_ABOVE]
+    if optimizer.policy.has_model and np.isfinite(np.array(values, dtype=float)).any():
+        heights.append(_BELOW)
+    plt = pyplot()
+    width = plt.rcParams["figure.figsize"][0]
+    size = width, width * sum(heights)
+    figure = plt.figure(figsize=size, layout="constrained")
+    parts = np.ravel(figure.subfigures(len(heights), 1, height_ratios=heights))
+    ConvergenceDisplay.from_search(search, ax=parts[0].subplots())
+    if len(parts) > 1:
+        ImportanceDisplay.from_search(search, ax=parts[1].subplots())
+    return figure
