@@ -495,7 +495,7 @@ def test_a_view_in_place_of_a_table(path):
         db.execute("ALTER TABLE fold RENAME TO f")
         db.execute("CREATE VIEW fold AS SELECT number, body, digest FROM f")
         db.commit()
-    refused(path, "is damaged .*tables are others")
+    refused(path, "is damaged .*tables differ")
 
 
 # Rows by themselves -------------------------------------------------------------------

@@ -362,7 +362,7 @@ def test_clones_keep_it_fitted(narrow):
         (make(), "Got an unfitted RobustBayesSearchCV"),
         ({}, "In 'previous', the 'metric' must be one of those in the results, []"),
         ({"mean_test_score": [1.0]}, "In 'previous', expected a column 'params'"),
-        ("nowhere.ckpt", "given as 'previous', is not there"),
+        ("nowhere.ckpt", "given as 'previous', does not exist"),
         (pd.DataFrame({"param_a": [1.0]}), "In 'previous', the 'metric' must be"),
     ],
 )
