@@ -97,15 +97,7 @@ class Place:
 
 
 class _DaskSlot:
-    """A thread of a worker.
-
-    Attributes
-    ----------
-    fold : Fold or None
-        The fold that it is fitting.
-    end_time : float
-        Infinite; the worker ends itself when a fold is late.
-    """
+    """A thread of a worker."""
 
     end_time = math.inf
 
@@ -176,15 +168,7 @@ class _DaskSlot:
 
 
 class _Task:
-    """A task of one worker.
-
-    Attributes
-    ----------
-    there : distributed.Future
-        The task in Dask.
-    future : Future
-        Its outcome, fetched as soon as it exists.
-    """
+    """A task of one worker."""
 
     def __init__(self, place: Place, function: Callable[..., Any], *args: Any) -> None:
         client = place.client

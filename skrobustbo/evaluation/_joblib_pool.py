@@ -138,21 +138,7 @@ class JoblibPool(WorkerPool):
 
 
 class _Slot:
-    """A place for one running fold.
-
-    Attributes
-    ----------
-    fold : Fold or None
-        The fold.
-    future : Future or None
-        Its future result.
-    task : object
-        The backend's handle of it.
-    alone : bool
-        Whether no other fold may start beside it.
-    end_time : float
-        Infinite: folds have no time limit.
-    """
+    """A place for one running fold."""
 
     end_time = math.inf
 

@@ -111,7 +111,7 @@ class Progress:
         return f"{len(source.trials)} of {planned}, {score}"
 
     def _left(self, now: float) -> str:
-        """Say how much time is left, and whether `max_time` ends the search then."""
+        """Return the remaining time, and whether `max_time` ends the search then."""
         begun, n_known = self._first or (now, 0)
         n_done, limit = len(self._source.trials), self._stops.seconds_left
         seconds = math.inf

@@ -71,13 +71,7 @@ class TimedPool(WorkerPool):
 
 
 class _Process:
-    """A pool of one process with everything a fold needs.
-
-    Attributes
-    ----------
-    ready : Future
-        Done when it is ready for a fold.
-    """
+    """A pool of one process with everything a fold needs."""
 
     def __init__(self, payload: bytes) -> None:
         # A fold starts only after the process is ready. A second task is needed because
@@ -95,11 +89,6 @@ class _Processes:
 
     A process takes a second or two to start, mostly for imports. So once a process has
     ended, or probably will, a spare one gets ready during the fits.
-
-    Attributes
-    ----------
-    n_ended : int
-        Number of processes ended while they fitted a fold.
     """
 
     def __init__(self, payload: bytes) -> None:
@@ -135,17 +124,7 @@ class _Processes:
 
 
 class _Worker:
-    """A worker, which outlives its processes.
-
-    Attributes
-    ----------
-    fold : Fold or None
-        The fold that it is fitting.
-    future : Future or None
-        Its current task: a fold, or getting ready for one.
-    end_time : float
-        When to check it: at the time limit of a fold, or halfway before.
-    """
+    """A worker, which outlives its processes."""
 
     def __init__(self, processes: _Processes) -> None:
         self._processes = processes

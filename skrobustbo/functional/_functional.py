@@ -297,15 +297,7 @@ def _number(value: Any, params: Mapping[str, Any]) -> float:
 
 
 class _Calls:
-    """The source of points, and the receiver of their values.
-
-    Attributes
-    ----------
-    message : str
-        Why the run ended.
-    error : BaseException or None
-        The exception that ended it.
-    """
+    """The source of points, and the receiver of their values."""
 
     def __init__(
         self,

@@ -113,15 +113,7 @@ def _dimension(name: str, distribution: Any) -> Any:
 
 
 class Group:
-    """Parameters that occur together, with a space and models of their own.
-
-    Attributes
-    ----------
-    space : Space
-        Their space.
-    key : int
-        Identifies the space within a study.
-    """
+    """Parameters that occur together, with a space and models of their own."""
 
     def __init__(self, axes: Mapping[str, OptunaAxis]) -> None:
         self.axes = dict(axes)

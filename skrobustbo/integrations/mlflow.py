@@ -204,13 +204,6 @@ class _Log:
 class _Runs:
     """The run of a search, new or resumed, and those of its candidates.
 
-    Parameters
-    ----------
-    name : str or None
-        Name of the run if it is new.
-    identity : str
-        Identity of the search, which its run is found by.
-
     Attributes
     ----------
     run_id : str

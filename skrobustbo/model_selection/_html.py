@@ -110,7 +110,7 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
 def limits(scores: Array, margin: float = 0.07) -> tuple[float, float]:
     """Return the range to draw; a few values far below do not stretch it.
 
-    The margin above and below is a share of the range.
+    The margin above and below is a fraction of the range.
     """
     finite = np.clip(scores[np.isfinite(scores)], -_HUGE, _HUGE)
     if not len(finite):

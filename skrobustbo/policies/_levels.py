@@ -28,15 +28,7 @@ _SIDE = 0.4
 
 @dataclass(frozen=True)
 class Spacing:
-    """The resolution of N evaluations in d parameters.
-
-    Parameters
-    ----------
-    n_parameters : int
-        Number of parameters, d.
-    n_planned : int
-        Number of planned evaluations, N.
-    """
+    """The resolution of N evaluations in d parameters."""
 
     n_parameters: int
     n_planned: int

@@ -335,15 +335,7 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class PresentPosterior(Posterior):
-    """A posterior over points and time that predicts at points for one time.
-
-    Parameters
-    ----------
-    candidate, regressor, n_told, noise, mean, space, log_weight
-        As in `Posterior`; the last column of the points is time.
-    now : float
-        The time of the predictions.
-    """
+    """A posterior over points and time that predicts at points for one time."""
 
     now: float = field(kw_only=True)
 

@@ -114,7 +114,7 @@ def curve(scores: Sequence[float], width: int) -> list[str]:
     for place, score in zip(places, best, strict=True):
         if math.isfinite(score):
             _put_best(cells, place, _row(score, low, high))
-    # Labels are scores, so none of them is beyond what the metric can have.
+    # Labels are scores, so none of them exceeds the largest possible score.
     labels = {_HEIGHT - 1: f"{low:.4g}"} if np.nanmin(told) <= low else {}
     labels[_row(best[-1], low, high)] = f"{best[-1]:.4g}"
     lines = [
