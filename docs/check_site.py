@@ -35,7 +35,7 @@ SEARCHES = {
 }
 SEEN_FIRST = 3
 #: The pages of which there are pictures.
-SHOWN = ["index", "guide", "faq", "benchmarks", "benchmarks_traps", "papers"]
+SHOWN = ["index", "guide", "faq", "benchmarks", "benchmarks_studies", "papers"]
 SHOWN += ["conformance", "stuck", "displays", "choosing", "gallery/index"]
 SHOWN += ["generated/skrobustbo.RobustBayesSearchCV"]
 #: Pages open at a time.

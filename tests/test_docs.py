@@ -139,6 +139,21 @@ def test_every_page_is_in_the_table_of_contents():
     assert {page.stem for page in PAGES[1:]} - {"index"} <= listed
 
 
+#: Words of the documentation and the README, tables and code included, as in `wc -w`.
+MOST_WORDS = 56_031
+
+
+def test_documentation_is_short():
+    made = {"_build", "gallery", "generated"}
+    pages = [
+        page
+        for page in [PAGES[0], *(ROOT / "docs").rglob("*.md")]
+        if not made & set(page.relative_to(ROOT).parts)
+    ]
+    words = sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
+    assert words <= MOST_WORDS
+
+
 # The package --------------------------------------------------------------------------
 
 

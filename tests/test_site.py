@@ -69,8 +69,9 @@ def test_pages_of_the_guide_are_in_its_tables_too():
 def test_results_come_first(name):
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     beginning = text.split("\n## ")[0]
-    assert "\n| " in beginning
-    assert len(beginning.splitlines()) < 35
+    before, table, _ = beginning.partition("\n| ")
+    assert table
+    assert len(before.splitlines()) < 12
 
 
 def test_every_study_is_on_a_page_that_the_table_or_the_list_links_to():
@@ -78,16 +79,7 @@ def test_every_study_is_on_a_page_that_the_table_or_the_list_links_to():
     studies = {page.name for page in DOCS.glob("benchmarks_*.md")}
     assert studies == set(re.findall(r"\]\((benchmarks_\w+\.md)[)#]", text))
     for name in studies:
-        assert len(headings(DOCS / name)) < 8, name
-
-
-@pytest.mark.parametrize("name", ["papers", "conformance"])
-def test_what_is_folded_has_no_headings(name):
-    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
-    folded = re.findall(r"<details>\n(.*?)</details>", text, flags=re.DOTALL)
-    assert len(folded) == text.count("<details>") == text.count("</details>") > 5
-    assert not any(re.search(r"^#", part, flags=re.MULTILINE) for part in folded)
-    assert all(part.startswith("<summary>") for part in folded)
+        assert len(headings(DOCS / name)) < 10, name
 
 
 def test_figures_of_the_first_page_are_those_of_the_studies():

@@ -19,7 +19,7 @@ import pandas as pd
 
 import shared
 from conformance_page import page
-from promises import PROBES
+from promises import PROBES, title
 from promises.tools import Outcome, run_probe
 from searches import PEERS
 from skrobustbo_benchmarks._args import CommandError, check_can_write, positive_int
@@ -72,11 +72,18 @@ def main(args):
     new = [] if args.only_page else ask(args)
     answers = keyed([*(read(args.out) if args.out else {}).values(), *new])
     if args.out and new:
-        pd.DataFrame(answers.values()).to_csv(args.out, index=False)
+        write(args.out, answers)
     if args.page:
         args.page.write_text(page(answers), encoding="utf-8")
     ours = next(iter(PEERS))
     return int(any(a.estimator == ours and a.outcome == "no" for a in new))
+
+
+def write(path, answers):
+    """Write the answers, with what each row asks in words."""
+    rows = pd.DataFrame(answers.values())
+    rows.insert(1, "promise", [title(PROBES[name]) for name in rows["probe"]])
+    rows.to_csv(path, index=False)
 
 
 def read(path):
@@ -85,6 +92,7 @@ def read(path):
         return {}
     try:
         rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+        rows = rows.drop(columns="promise", errors="ignore")
         return keyed(Answer(**row) for row in rows.to_dict("records"))
     except (TypeError, ValueError) as error:
         raise CommandError(

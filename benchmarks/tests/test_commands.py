@@ -25,6 +25,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "benchmarks" / "README.md",
+    ROOT / "benchmarks" / "problems.md",
     *sorted(
         page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts
     ),

@@ -170,3 +170,6 @@ def _tell(experiment: Experiment, folder: Path, quick: bool) -> None:
             continue
         print(f"{finding.verdict:14s} {finding.says}: {finding.here}")
     print(f"{experiment.name}: {experiment.verdict(found)}")
+    print("Left open by the paper, and filled so:")
+    for line in experiment.left_open:
+        print(f"- {line}")

@@ -184,7 +184,9 @@ class Experiment:
     title : str
         Its heading on the page.
     reports : str
-        What the paper reports, in a sentence or two.
+        What the paper claims, in a sentence or two.
+    outcome : str
+        What comes out here, in a sentence or two.
     panels : tuple of Panel
         The runs that it is made of.
     metrics : tuple of str
@@ -204,6 +206,7 @@ class Experiment:
     name: str
     title: str
     reports: str
+    outcome: str
     panels: tuple[Panel, ...]
     metrics: tuple[str, ...]
     claims: tuple[Claim, ...]

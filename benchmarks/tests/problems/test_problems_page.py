@@ -1,4 +1,4 @@
-"""The documentation's table of problems says what the problems are."""
+"""The table of problems says what the problems are."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from skrobustbo_benchmarks import problems
 
-PAGE = Path(__file__).parents[3] / "docs" / "problems.md"
+PAGE = Path(__file__).parents[2] / "problems.md"
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in PAGE.read_text().splitlines()
@@ -26,6 +26,14 @@ def test_every_problem_is_on_the_page():
     families = ("hpobench-", "hpolib-", "lcbench-")
     expected = {n for n in problems.available() if not n.startswith(families)}
     assert set(BY_NAME) == expected | {f"{family}<task>" for family in families}
+
+
+def test_python_blocks_run():
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    assert len(blocks) == 4
+    names = {"__name__": "__docs__"}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
 
 
 @pytest.mark.parametrize("name", sorted(name for name in BY_NAME if "<" not in name))

@@ -1,7 +1,6 @@
 """Methods against one another: scores, ranks, wins, margins, tails, and the page."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,21 +26,11 @@ from scores import paired, scores
 from skrobustbo_benchmarks._reproduce._claims import p_differ
 from skrobustbo_benchmarks._traces import lines_of
 
-DOCS = Path(__file__).parents[3] / "docs" / "benchmarks"
-
 
 def command(*words):
     return shared.status(
         comparison.build_parser(), comparison.main, list(map(str, words))
     )
-
-
-@pytest.mark.parametrize("name", ["traps", "noise", "many"])
-def test_pages_are_made_from_their_runs(name, tmp_path):
-    page, out = (DOCS / f"{name}.md").read_text(), tmp_path / "page.md"
-    title = page.splitlines()[0].removeprefix("# ")
-    assert command(DOCS / f"{name}.csv", "--title", title, "--out", out) == 0
-    assert out.read_text() == page
 
 
 def scored(*lists):
