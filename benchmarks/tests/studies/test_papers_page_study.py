@@ -45,7 +45,7 @@ def test_the_page_is_written_from_the_files(tmp_path):
     assert command(page) == 0
     text = page.read_text()
     for name, experiment in EXPERIMENTS.items():
-        assert f"({name})=" in text
+        assert f"| `{name}` " in text
         assert experiment.reports in text
         assert experiment.outcome in text
     assert text.count("**too few runs**") == 0
