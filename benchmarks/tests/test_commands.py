@@ -151,7 +151,6 @@ INSTEAD = {
         f"{STUDIES}/conformance.py --only-page --out docs/conformance.csv "
         "--page docs/conformance.md"
     ),
-    f"{BENCHMARKS} reproduce all": f"{BENCHMARKS} reproduce boho-fig1 --quick",
     "python benchmarks/tests/benchmarks/reproduce_bands.py": (
         "python benchmarks/tests/benchmarks/reproduce_bands.py boho-trap"
     ),
