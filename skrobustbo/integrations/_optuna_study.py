@@ -71,7 +71,7 @@ def to_study(
     Scores are maximized, as in scikit-learn. Optuna has fewer types of choices: others,
     such as estimators, become texts. Optuna stores no values outside a range. So an
     untuned estimator outside the space has no parameters; they are in its user
-    attributes.
+    attributes. The times of its trials are those of the conversion.
 
     Examples
     --------
