@@ -120,10 +120,10 @@ def _of_results(search: Any, metric: str | None) -> Iterator[Row]:
             f"{metric!r} instead."
         )
     splits = [results[f"split{i}_test_{name}"] for i in range(search.n_splits_)]
-    full = search.n_resources_[-1] if "resource" in results else None
+    full = search.max_resources_ if "n_resources" in results else None
     for i, params in enumerate(results["params"]):
         raced = "raced" in results and bool(results["raced"][i])
-        in_part = full is not None and results["resource"][i] != full
+        in_part = full is not None and results["n_resources"][i] < full
         seconds = {key: float(results[key][i]) for key in _TIMES}
         score, folds = float(results[f"mean_test_{name}"][i]), [s[i] for s in splits]
         yield Row(params, score, folds, not (raced or in_part), seconds)

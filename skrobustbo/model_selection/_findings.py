@@ -398,11 +398,31 @@ class Findings:
         return left is not None and left <= self.standard_error
 
     @cached_property
-    def fit_seconds(self) -> float:
-        """Seconds in fits and scores, summed over folds."""
+    def seconds(self) -> Array:
+        """Seconds in fits and scores of each row, summed over folds; shape (n,)."""
         keys = ("mean_fit_time", "mean_score_time")
         each = sum(np.asarray(self.results[k], dtype=float) for k in keys)
-        return float(np.nansum(each * self.n_fitted))
+        return np.nan_to_num(each * self.n_fitted)
+
+    @property
+    def fit_seconds(self) -> float:
+        """Seconds in fits and scores, summed over folds."""
+        return float(self.seconds.sum())
+
+    @property
+    def full_seconds(self) -> float:
+        """An estimate of `fit_seconds` if every candidate were evaluated in full.
+
+        nan if none was.
+        """
+        notes = self.notes
+        whole = [trial.resource is None for trial in notes.trials]
+        n_candidates = len({id(evaluation.trial) for evaluation in notes.trials})
+        return (
+            float(np.mean(self.seconds[whole])) * n_candidates
+            if any(whole)
+            else math.nan
+        )
 
     # Races ----------------------------------------------------------------------------
 

@@ -242,12 +242,19 @@ def _resource(found: Findings) -> Iterator[str]:
     resource = resource_of(search)
     if resource is None:
         return
-    counts = zip(search.n_candidates_, search.n_resources_, strict=True)
-    told = ", ".join(f"{n} with {amount:g}" for n, amount in counts)
+    spent = np.bincount(found.results["iter"], found.seconds, len(search.n_resources_))
+    counts = zip(search.n_candidates_, search.n_resources_, spent, strict=True)
+    told = ", ".join(f"{n} with {amount:g} ({duration(s)})" for n, amount, s in counts)
     yield f"evaluations by {resource.name}: {told}"
-    # A fit with a tenth of the resource may take more than a tenth of the time.
     full = count(found.notes.n_used, "full evaluation", ".3g")
-    yield f"{resource.name} used in all: that of {full} (not a measure of time)"
+    yield f"{resource.name} used in all: that of {full}"
+    took, whole = found.fit_seconds, found.full_seconds
+    if whole > 0:
+        less = f"{abs(1 - took / whole):.0%} {'less' if took < whole else 'more'}"
+        yield (
+            f"time: {duration(took)}, about {less} than evaluating every candidate in "
+            f"full ({duration(whole)})"
+        )
     little = "the scores with it say too little about those with all"
     for k in range(ladder.top):
         if k not in ladder.in_use:

@@ -122,8 +122,11 @@ def test_what_failed_or_was_stopped():
     rows = Resource("n_samples", min=30)
     part = searched(None, space, trees, n_iter=4, resource=rows).fit(*noisy)
     study = to_study(part)
-    n_full = part.n_candidates_[-1]
-    assert [t.state for t in study.trials].count(TrialState.COMPLETE) == n_full
+    amounts = part.cv_results_["n_resources"]
+    whole = amounts == part.max_resources_
+    assert 0 < whole.sum() < len(whole)
+    states = [trial.state for trial in study.trials]
+    assert states == [TrialState.COMPLETE if w else TrialState.PRUNED for w in whole]
     assert study.best_value == part.best_score_
 
     failed = searched(None, {"C": Real(-1, 1)}).fit(X, y)
