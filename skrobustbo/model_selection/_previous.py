@@ -216,7 +216,7 @@ def _unlisted(params: Params, space: Space, estimator: Any) -> str | None:
 def _point(space: Space, params: Params, score: float) -> _Point:
     """Return a point of the space, with values as the space has them.
 
-    A table turns whole numbers and choices into 3.0, and None into missing values.
+    A table may have 3.0 in place of 3, and missing values.
     """
     i, x = space.place(params)
     branch = space.branches[i]

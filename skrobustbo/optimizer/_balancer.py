@@ -125,8 +125,8 @@ class BranchBalancer:
     Lines 3, 4, 8 and 9 run in the branches, the others here.
 
     Line 5 computes s, what is left to gain anywhere. A branch whose promise is s below
-    the best one cannot improve on the best value reached. A branch that falls short by
-    g s gets of the order of sqrt(n) / g queries while the best branch gets n. A model
+    the best one cannot improve on the best value reached. If a branch falls short by g
+    s, it gets of the order of sqrt(n) / g queries while the best branch gets n. A model
     of few points may be wrong elsewhere, so g is at most 2: every branch is asked
     again, ever more rarely, until it is eliminated. This takes at least 3 queries.
 
