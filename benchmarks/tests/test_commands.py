@@ -166,6 +166,7 @@ PLACES = {"NAME": "boho-fig1"}
 PEERS = {
     "cmaes": "cmaes",
     "optuna": "optuna",
+    "optuna-gp": "torch",
     "botorch": "botorch",
     "smac": "smac",
     "skopt": "skopt",
@@ -242,7 +243,7 @@ def without_absent(word):
     return ",".join(
         name
         for name in names
-        if (package := PEERS.get(re.split(r"[-(]", name)[0])) is None
+        if (package := PEERS.get(name, PEERS.get(re.split(r"[-(]", name)[0]))) is None
         or importlib.util.find_spec(package)
     )
 
