@@ -21,7 +21,7 @@ from playwright.async_api import async_playwright
 
 WIDE, NARROW, HEIGHT = 1280, 400, 800
 #: The entries of the top bar, from the left.
-ENTRIES = ["Get started", "User guide", "Examples", "Reference", "Why it works"]
+ENTRIES = ["Get started", "FAQ", "Examples", "API", "Results"]
 #: What a reader may look for, and the pages of which one has to be among the results
 #: that are seen first.
 SEARCHES = {
@@ -30,12 +30,15 @@ SEARCHES = {
     "mlflow": ["faq.html", "searching.html"],
     "early stopping": ["faq.html", "stopping.html"],
     "timeout": ["faq.html", "stopping.html"],
+    "racing": ["racing.html"],
+    "multi-fidelity": ["resource.html"],
+    "resume after a crash": ["faq.html", "checkpoints.html"],
     "imbalanced": ["faq.html"],
     "FAQ": ["faq.html"],
 }
 SEEN_FIRST = 3
 #: The pages of which there are pictures.
-SHOWN = ["index", "guide", "faq", "benchmarks", "benchmarks_studies", "papers"]
+SHOWN = ["index", "get_started", "faq", "benchmarks", "benchmarks_studies", "papers"]
 SHOWN += ["conformance", "stuck", "displays", "choosing", "gallery/index"]
 SHOWN += ["generated/skrobustbo.RobustBayesSearchCV"]
 #: Pages open at a time.

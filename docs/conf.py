@@ -34,12 +34,20 @@ html_show_sourcelink = False
 html_static_path = ["_static"]
 html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
-html_context = {"default_mode": "auto"}
-html_sidebars = {"index": []}
+#: The entries of the top bar: a title and a page.
+TOP_BAR = [
+    ("Get started", "get_started"),
+    ("FAQ", "faq"),
+    ("Examples", "gallery/index"),
+    ("API", "api"),
+    ("Results", "benchmarks"),
+]
+html_context = {"default_mode": "auto", "top_bar": TOP_BAR}
+html_sidebars = {"**": ["sections.html"]}
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 5,
+    "navbar_center": ["top-bar.html"],
     "navigation_with_keys": False,
     # The pages that begin with a wide table have the width for it.
     "secondary_sidebar_items": {

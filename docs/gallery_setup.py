@@ -5,8 +5,10 @@ from pathlib import Path
 
 #: The examples in the order of the gallery; those not named here follow.
 ORDER = [
-    "plot_mnist_logistic_regression.py",
+    "plot_data_frame.py",
+    "plot_text.py",
     "plot_choice_of_models.py",
+    "plot_mnist_logistic_regression.py",
     "plot_compare_searches.py",
     "plot_several_metrics.py",
     "plot_racing.py",

@@ -1,0 +1,111 @@
+"""
+========================================
+A data frame, a pipeline, and one search
+========================================
+
+A table of customers with numbers, categories and missing values; a pipeline that turns
+categories into columns; gradient boosting; and a search that tunes it. The data are
+made with a fixed seed, so there is nothing to download.
+"""
+
+# %%
+# The data
+# --------
+# Who leaves? Customers who visit often stay, and so do those with a better plan. Some
+# incomes and cities are not known.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from skrobustbo import Integer, Real, RobustBayesSearchCV
+from skrobustbo.displays import ConvergenceDisplay
+
+rng = np.random.default_rng(0)
+n = 800
+X = pd.DataFrame(
+    {
+        "age": rng.integers(18, 80, n),
+        "income": rng.lognormal(10, 0.5, n).round(-2),
+        "visits": rng.poisson(3, n),
+        "plan": rng.choice(["basic", "plus", "team"], n),
+        "city": rng.choice(["Bern", "Lyon", "Oslo", None], n),
+    }
+)
+risk = 4 - X["visits"] - 2 * (X["plan"] == "plus") - X["income"] / 20_000
+leaves = risk + (X["city"] == "Oslo") + rng.logistic(size=n) > 0
+X.loc[rng.random(n) < 0.2, "income"] = np.nan
+print(X.head())
+
+# %%
+# The pipeline
+# ------------
+# Categories become columns of zeros and ones. The boosting takes missing numbers as
+# they are. With LightGBM, write ``LGBMClassifier(verbose=-1)`` in its place.
+
+categories = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+columns = make_column_transformer(
+    (categories, make_column_selector(dtype_exclude="number")),
+    remainder="passthrough",
+)
+boosting = HistGradientBoostingClassifier(max_iter=50, random_state=0)
+model = Pipeline([("columns", columns), ("model", boosting)])
+
+# %%
+# The search
+# ----------
+# A parameter of a step has the name of the step before it, as in `GridSearchCV`. The
+# first candidate is the pipeline as it is, so the search cannot end below its score.
+# 200 customers are held out.
+
+X_train, X_test, y_train, y_test = train_test_split(
+    X, leaves, test_size=200, stratify=leaves, random_state=0
+)
+space = {
+    "model__learning_rate": Real(0.01, 0.5, log=True),
+    "model__max_leaf_nodes": Integer(2, 32, log=True),
+    "model__min_samples_leaf": Integer(2, 100, log=True),
+}
+search = RobustBayesSearchCV(
+    model, space, n_iter=20, scoring="roc_auc", honest_score=True, random_state=0
+)
+search.fit(X_train, y_train)
+print(search.report())
+
+# %%
+# The best of many scores is too good to be true. ``honest_score=True`` estimates what
+# the best candidate scores on new rows. Here we have some, to compare:
+
+untuned = model.fit(X_train, y_train).predict_proba(X_test)[:, 1]
+print(f"best score in the search      {search.best_score_:.3f}")
+low, high = search.honest_interval_
+print(f"honest score (95% interval)   {search.honest_score_:.3f} ({low:.3f}-{high:.3f})")
+print(f"tuned, on held-out customers  {search.score(X_test, y_test):.3f}")
+print(f"untuned, on the same          {roc_auc_score(y_test, untuned):.3f}")
+
+# %%
+# How the score grew
+# ------------------
+
+ConvergenceDisplay.from_search(search)
+plt.show()
+
+# %%
+# The fitted search is an estimator: it takes a frame with the same columns.
+
+new = pd.DataFrame(
+    {
+        "age": [31, 58],
+        "income": [np.nan, 41_000],
+        "visits": [0, 6],
+        "plan": ["basic", "plus"],
+        "city": ["Oslo", None],
+    }
+)
+print(search.predict_proba(new)[:, 1].round(2))
