@@ -182,12 +182,27 @@ def test_readme_names_the_commands_that_ci_runs():
 FIGURES = ROOT / "docs" / "figures"
 
 
+PICTURES = {path.name for kind in ("png", "svg") for path in FIGURES.glob(f"*.{kind}")}
+
+
 def test_every_picture_is_shown_described_and_small():
     pages = "".join(page.read_text() for page in PAGES)
-    shown = dict(re.findall(r"!\[.*?\]\(figures/(\w+)\.png\)()", pages))
-    assert set(shown) == {path.stem for path in FIGURES.glob("*.png")}
+    shown = re.findall(r"!\[(.*?)\]\(figures/([\w.]+)\)", pages)
+    assert {name for _, name in shown} == PICTURES
+    assert all(len(description) > 20 for description, _ in shown)
     assert all(re.findall(r"!\[(.*?)\]", pages))
-    assert max(path.stat().st_size for path in FIGURES.glob("*.png")) < 80_000
+    assert max((FIGURES / name).stat().st_size for name in PICTURES) < 80_000
+
+
+def test_the_landing_picture_shows_what_its_file_holds():
+    """Its numbers are those of the study that the first page links to."""
+    last = (FIGURES / "landing.csv").read_text().splitlines()[-1].split(",")
+    picture = (FIGURES / "landing.svg").read_text()
+    assert all(f": {count}</text>" in picture for count in last[1:])
+    rows = re.findall(r"^\| hidden peaks.*$", (ROOT / "docs/index.md").read_text(), re.M)
+    assert last[0] == "100"
+    assert f"| {last[1]} |" in rows[0]
+    assert f"random search: {last[3]} |" in rows[0]
 
 
 @pytest.mark.slow
@@ -195,5 +210,6 @@ def test_pictures_are_made_by_the_script(tmp_path):
     pytest.importorskip("matplotlib")
     command = [sys.executable, str(FIGURES / "make.py"), "--out", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True)
-    made = {path.name for path in tmp_path.glob("*.png")}
-    assert made == {path.name for path in FIGURES.glob("*.png")}
+    assert {path.name for path in tmp_path.iterdir()} == PICTURES
+    same = (FIGURES / "landing.svg").read_bytes()
+    assert (tmp_path / "landing.svg").read_bytes() == same

@@ -11,11 +11,12 @@ import matplotlib
 
 matplotlib.use("agg")
 
+import landing
 import matplotlib.pyplot as plt
 import pictures
 import trap
 
-FIGURES = {**trap.FIGURES, **pictures.FIGURES}
+FIGURES = {"landing": landing.landing, **trap.FIGURES, **pictures.FIGURES}
 
 
 def main():
@@ -28,10 +29,14 @@ def main():
         parser.error(f"Expected names among {sorted(FIGURES)}, got {unknown}.")
     for name in args.names or FIGURES:
         figure = FIGURES[name]()
-        path = args.out / f"{name}.png"
-        # No date and no version: equal pictures are equal files.
-        figure.savefig(path, dpi=90, facecolor="white", metadata={"Software": None})
-        plt.close(figure)
+        if isinstance(figure, str):
+            path = args.out / f"{name}.svg"
+            path.write_text(figure, encoding="utf-8")
+        else:
+            path = args.out / f"{name}.png"
+            # No date and no version: equal pictures are equal files.
+            figure.savefig(path, dpi=90, facecolor="white", metadata={"Software": None})
+            plt.close(figure)
         print(path)
 
 
