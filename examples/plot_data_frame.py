@@ -83,9 +83,10 @@ print(search.report())
 # the best candidate scores on new rows. Here we have some, to compare:
 
 untuned = model.fit(X_train, y_train).predict_proba(X_test)[:, 1]
-print(f"best score in the search      {search.best_score_:.3f}")
 low, high = search.honest_interval_
-print(f"honest score (95% interval)   {search.honest_score_:.3f} ({low:.3f}-{high:.3f})")
+print(f"best score in the search      {search.best_score_:.3f}")
+print(f"honest score                  {search.honest_score_:.3f}")
+print(f"its 95% interval              {low:.3f} to {high:.3f}")
 print(f"tuned, on held-out customers  {search.score(X_test, y_test):.3f}")
 print(f"untuned, on the same          {roc_auc_score(y_test, untuned):.3f}")
 

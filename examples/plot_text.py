@@ -26,12 +26,12 @@ from skrobustbo import RobustBayesSearchCV, suggested_space
 from skrobustbo.displays import ConvergenceDisplay
 
 HINTS = {
-    "billing": "invoice charged refund twice card payment price receipt".split(),
-    "delivery": "parcel late courier address tracking lost package doorstep".split(),
-    "support": "broken screen battery restart error update noise button".split(),
+    "billing": ["invoice", "charged", "refund", "card", "price", "receipt"],
+    "delivery": ["parcel", "late", "courier", "address", "lost", "doorstep"],
+    "support": ["broken", "screen", "battery", "restart", "error", "button"],
 }
 OTHERS = [f"{a}{b}" for a in ("ka", "lo", "mi", "ru", "te") for b in "bdfgklmnprst"]
-ORDINARY = "please my the and is was not have with again order help since".split()
+ORDINARY = ["please", "my", "the", "and", "is", "was", "not", "with", "again", "help"]
 
 rng = np.random.default_rng(0)
 texts, teams = [], []
@@ -58,7 +58,8 @@ for name, values in space.items():
     print(f"{name:<20}", values)
 
 # %%
-# The values of ``words__ngram_range`` are tuples. Any object may be a value of a choice.
+# The values of ``words__ngram_range`` are tuples: any object may be a choice.
+# ``RobustBayesSearchCV(model, "suggested")`` would search the first six of these.
 
 search = RobustBayesSearchCV(
     model, space, n_iter=30, scoring="balanced_accuracy", random_state=0

@@ -3,8 +3,8 @@
     python docs/figures/landing.py
 
 makes the runs anew and writes how many of them have found the peak after each
-evaluation (`landing.csv`). It needs the package skrobustbo_benchmarks; drawing does not.
-The traps are those of the study of traps of one to four parameters, with its seeds.
+evaluation (`landing.csv`). It needs skrobustbo_benchmarks, which drawing does not. The
+traps are those of the study of traps of one to four parameters, with its seeds.
 """
 
 import csv
@@ -12,7 +12,12 @@ from collections import Counter
 from pathlib import Path
 
 FILE = Path(__file__).with_name("landing.csv")
-TRAPS = [f"trap(d={d},share={share})" for d, share in enumerate((0.025, 0.03, 0.03, 0.031), 1)]
+TRAPS = (
+    "trap(d=1,share=0.025)",
+    "trap(d=2,share=0.03)",
+    "trap(d=3,share=0.03)",
+    "trap(d=4,share=0.031)",
+)
 METHODS = ("robust", "mle-gp-ucb", "random")
 N_SEEDS, N_ITER = 50, 100
 
@@ -62,7 +67,9 @@ def landing():
     ]
     for count in range(0, n + 1, 50):
         y = height(count, n)
-        parts.append(f'<path d="M{LEFT} {y}H{RIGHT}" stroke="#ddd" stroke-width="1.5"/>')
+        parts.append(
+            f'<path d="M{LEFT} {y}H{RIGHT}" stroke="#ddd" stroke-width="1.5"/>'
+        )
         parts.append(text(LEFT - 10, y + 7, count, "text-anchor:end"))
     for step in range(0, N_ITER + 1, 25):
         parts.append(text(across(step), BOTTOM + 28, step, "text-anchor:middle"))
@@ -91,7 +98,7 @@ def landing():
 
 
 #: The right ends of the lines' names.
-PLACES = {"robust": (612, 84), "mle-gp-ucb": (612, 290), "random": (612, 320)}
+PLACES = {"robust": (612, 84), "mle-gp-ucb": (612, 312), "random": (612, 337)}
 
 
 def text(x, y, words, look=""):
