@@ -27,7 +27,7 @@ ENTRIES = ["Get started", "FAQ", "Examples", "API", "Results"]
 SEARCHES = {
     "progress bar": ["faq.html"],
     "dataframe": ["faq.html"],
-    "mlflow": ["faq.html", "searching.html"],
+    "mlflow": ["faq.html", "integrations.html"],
     "early stopping": ["faq.html", "stopping.html"],
     "timeout": ["faq.html", "stopping.html"],
     "racing": ["racing.html"],

@@ -47,8 +47,8 @@ for text, team in zip(texts[:3], teams[:3], strict=True):
 # %%
 # The search
 # ----------
-# :func:`~skrobustbo.suggested_space` knows both steps. The parameters of the model come
-# first, then those of the vectorizer.
+# :func:`~skrobustbo.suggested_space` has ranges for both steps. The parameters of the
+# model come first, then those of the vectorizer.
 
 model = Pipeline(
     [("words", TfidfVectorizer()), ("model", SGDClassifier(random_state=0))]
@@ -58,11 +58,12 @@ for name, values in space.items():
     print(f"{name:<20}", values)
 
 # %%
-# The values of ``words__ngram_range`` are tuples: any object may be a choice.
-# ``RobustBayesSearchCV(model, "suggested")`` would search the first six of these.
+# The values of ``words__ngram_range`` are tuples: any object may be a choice. With
+# ``"suggested"``, the search takes the most important of these parameters: with 30
+# candidates, the first five.
 
 search = RobustBayesSearchCV(
-    model, space, n_iter=30, scoring="balanced_accuracy", random_state=0
+    model, "suggested", n_iter=30, scoring="balanced_accuracy", random_state=0
 )
 search.fit(texts, teams)
 print(search.report())
