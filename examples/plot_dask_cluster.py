@@ -1,7 +1,7 @@
 """
-=============================
-The same search, on a cluster
-=============================
+==========================
+A search on a Dask cluster
+==========================
 
 The folds of :class:`~skrobustbo.RobustBayesSearchCV` run wherever joblib runs them.
 With Dask's backend, this is a cluster. Here it consists of two processes on this

@@ -73,7 +73,7 @@ space = {
     "model__min_samples_leaf": Integer(2, 100, log=True),
 }
 search = RobustBayesSearchCV(
-    model, space, n_iter=20, scoring="roc_auc", honest_score=True, random_state=0
+    model, space, n_iter=20, scoring="roc_auc", honest_score=True, random_state=1
 )
 search.fit(X_train, y_train)
 print(search.report())

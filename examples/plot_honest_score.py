@@ -1,7 +1,7 @@
 """
-=======================
-What score may I quote?
-=======================
+===========================
+A score that you can report
+===========================
 
 ``best_score_`` is the best of many noisy scores, so it is too optimistic. Random labels
 show by how much: nothing can predict them, but the best candidate still seems to be

@@ -1,7 +1,7 @@
 """
-===================
-Pay for fewer folds
-===================
+=================================
+Racing: stop bad candidates early
+=================================
 
 Cross-validation runs every candidate on every fold, even if its first fold is far below
 the best candidate. With ``racing=True``, a candidate is stopped once it is very

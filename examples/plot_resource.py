@@ -1,7 +1,7 @@
 """
-========================
-Evaluate with less first
-========================
+============================================
+Multi-fidelity: evaluate on fewer rows first
+============================================
 
 With ``resource="n_samples"``, a search evaluates candidates on few rows first. Only the
 better ones are evaluated on more rows, and only those evaluated on all rows can win.

@@ -1,7 +1,7 @@
 """
-==========================
-Killed in the middle of it
-==========================
+===============================
+Resume a search that was killed
+===============================
 
 With ``checkpoint=path``, every fold is saved as soon as it is done, and the same call
 continues from there. This example tests it. A search runs in a separate process, is

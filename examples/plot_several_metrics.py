@@ -1,7 +1,7 @@
 """
-==============================================
-Several metrics, and the simplest that will do
-==============================================
+=====================================
+Several metrics, and a simpler winner
+=====================================
 
 The candidate with the best score is often larger than necessary. Others are so close
 behind that the folds cannot distinguish them. ``one_standard_error`` refits the

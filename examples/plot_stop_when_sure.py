@@ -1,7 +1,7 @@
 """
-=================================
-Stop when there is little to gain
-=================================
+============================================
+Early stopping: when there is little to gain
+============================================
 
 How many candidates are enough? With a number as ``tol``, the search ends when an upper
 bound on the remaining gain has fallen to ``tol``. The bound holds with a probability of
