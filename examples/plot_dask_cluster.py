@@ -13,7 +13,7 @@ A single candidate has no more folds than ``cv`` says, so additional workers wou
 idle. On a cluster, set ``batch_size``: this many candidates are proposed together, and
 their folds share the workers.
 
-This example needs Dask: ``pip install "skrobustbo[dask]"``. You can also run it as a
+This example needs Dask: ``pip install ".[dask]"``. You can also run it as a
 script; ``--help`` shows its options. Use ``--figure`` if there is no display::
 
     python plot_dask_cluster.py --quick --figure folds.png
