@@ -25,7 +25,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from skrobustbo import Integer, Real, RobustBayesSearchCV
-from skrobustbo.displays import ConvergenceDisplay
 
 rng = np.random.default_rng(0)
 n = 800
@@ -91,10 +90,11 @@ print(f"tuned, on held-out customers  {search.score(X_test, y_test):.3f}")
 print(f"untuned, on the same          {roc_auc_score(y_test, untuned):.3f}")
 
 # %%
-# How the score grew
-# ------------------
+# How the search went
+# -------------------
+# Above, how the score grew; below, which parameters matter.
 
-ConvergenceDisplay.from_search(search)
+search.plot()
 plt.show()
 
 # %%
