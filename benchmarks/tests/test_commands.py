@@ -154,9 +154,6 @@ INSTEAD = {
     "python benchmarks/tests/benchmarks/reproduce_bands.py": (
         "python benchmarks/tests/benchmarks/reproduce_bands.py boho-trap"
     ),
-    "python tests/optimizer/bounded_memory.py": (
-        "python tests/optimizer/bounded_memory.py random 2"
-    ),
     "python tests/mutate.py": "python tests/mutate.py --help",
 }
 if importlib.util.find_spec("optuna") is None:  # it compares with Optuna's samplers
