@@ -299,7 +299,7 @@ BUDGET = {
     "functional": 220,
     "integrations": 1125,
     "kernels": 690,
-    "model_selection": 3880,
+    "model_selection": 3910,
     "optimizer": 1840,
     "policies": 2640,
     "previous": 110,

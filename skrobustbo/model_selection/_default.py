@@ -48,6 +48,16 @@ def default_of(
     )
 
 
+def values_outside(space: Space, params: Params) -> Params:
+    """Return the values that keep a point out of a space of a single branch."""
+    return {
+        name: params[name]
+        for name, dimension in space.dimensions.items()
+        if name in params
+        and place_of(Space({name: dimension}), {name: params[name]}) is None
+    }
+
+
 def default_among(trials: Sequence[Evaluation]) -> int | None:
     """Return the index of the estimator as given among candidates, None if absent."""
     labels = [trial.said.get("label") for trial in trials]

@@ -14,7 +14,7 @@ import numpy as np
 from skrobustbo._names import be, count, every, printable
 from skrobustbo._text import clipped, duration, setting, short, with_error
 from skrobustbo._trials import rounding
-from skrobustbo.model_selection._default import default_among
+from skrobustbo.model_selection._default import default_among, values_outside
 from skrobustbo.model_selection._ends import ENDS
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import AHEAD, Edge, Findings
@@ -312,7 +312,7 @@ def _advice(found: Findings) -> Iterator[str]:
         )
         return
     if found.default_won:
-        yield "widen the space to contain the best candidate, the estimator as given"
+        yield _contain(found)
     yield from _widen(found)
     if found.improving and reason not in ("space_exhausted", "interrupted"):
         more = "max_time" if reason == "max_time" else "n_iter"
@@ -334,6 +334,20 @@ def _advice(found: Findings) -> Iterator[str]:
         )
 
 
+def _contain(found: Findings) -> str:
+    """Return what to do if the estimator as given, outside the space, is the best."""
+    says = "widen the space to contain the best candidate, the estimator as given"
+    dimensions = found.branch.dimensions
+    outside = values_outside(found.branch, found.params[found.best or 0])
+    if not outside or len(found.shares) > 1:
+        return says
+    named = [f"{found.short[name]} = {setting(v)}" for name, v in outside.items()]
+    says += f" (outside: {', '.join(named)})"
+    if any(getattr(dimensions[k], "log", False) and v == 0 for k, v in outside.items()):
+        says += "; a log range cannot contain 0, so lower its end, or drop log=True"
+    return says
+
+
 def _nothing(found: Findings) -> str:
     n = len(found.scores)
     if found.search.stop_reason_ == "space_exhausted":
@@ -342,6 +356,12 @@ def _nothing(found: Findings) -> str:
         return f"raise n_iter: {count(n, 'candidate')} cannot show much"
     if found.has_settled:
         return "nothing in particular: the search has settled inside its space"
+    gain, noise = found.prospects
+    if gain > noise:
+        return (
+            f"raise n_iter: {AHEAD} more candidates are expected to gain more than the "
+            "noise"
+        )
     return (
         "nothing in particular: the last quarter of the candidates brought no clear "
         "gain, but the models do not rule one out; raise n_iter if fits are cheap"

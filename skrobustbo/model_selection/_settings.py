@@ -259,3 +259,7 @@ def racing_of(search: Search) -> Racing | None:
 def resource_of(search: Search) -> Resource | None:
     name = search.resource
     return Resource(name) if isinstance(name, str) else name
+
+
+# Python's own errors name the function by this.
+Search.__init__.__qualname__ = "RobustBayesSearchCV.__init__"

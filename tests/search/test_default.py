@@ -79,7 +79,9 @@ def test_it_can_win_and_is_refitted_untouched(n_iter):
     assert (ours.best_score_, ours.n_iter_) == (1.0, n_iter)
     assert ours.best_estimator_.get_params() == SVC().get_params()
     assert getattr(ours.best_estimator_, "set_", {}) == {}
-    assert "widen the space to contain the best candidate" in ours.report()
+    says = " ".join(ours.report().split())
+    assert "widen the space to contain the best candidate" in says
+    assert "(outside: gamma = 'scale')" in says
     ours.resume(X, y, n_iter=2)
     assert (ours.n_iter_, ours.best_index_) == (n_iter + 2, 0)
 
@@ -258,3 +260,14 @@ def test_it_can_be_left_out():
     ours = search(include_default=False).fit(X, y)
     assert "default" not in ours.cv_results_["model_label"]
     assert "estimator as given" not in ours.report()
+
+
+def test_a_log_range_that_should_contain_zero_is_named():
+    class Best(Given):
+        def score(self, X, y=None):
+            return 1.0 if self.coef0 == 0 else 0.0
+
+    space = {"coef0": Real(1e-3, 1, log=True)}
+    ours = RobustBayesSearchCV(Best(), space, n_iter=4, random_state=0).fit(X, y)
+    says = " ".join(ours.report().split())
+    assert "(outside: coef0 = 0.0); a log range cannot contain 0, so lower" in says

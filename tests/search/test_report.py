@@ -741,7 +741,7 @@ def bounded(bound, search=None):
     """Return a search with a given bound on what is left to gain."""
     search = search or fitted(Shaped(kind="inside", noise=0.1), n_iter=25)
     search.optimizer_.__dict__["regret_bound"] = lambda calibrated: bound
-    search.optimizer_.__dict__["expected_gain"] = lambda n, noise: math.inf
+    search.optimizer_.__dict__["expected_gain"] = lambda n, noise: math.nan
     return search
 
 
@@ -774,6 +774,10 @@ def test_an_expected_gain_within_the_noise_settles_a_search_of_some_length(
     search = bounded(math.inf, fitted(shape, space, n_iter=n_iter))
     search.optimizer_.__dict__["expected_gain"] = lambda n, noise: 0.5 * noise
     assert Findings(*of(search)).has_settled is settled
+    search.optimizer_.__dict__["expected_gain"] = lambda n, noise: 2.0 * noise
+    then = " ".join(search.report().split())
+    assert "raise n_iter: " in then
+    assert not Findings(*of(search)).has_settled
 
 
 @pytest.mark.parametrize(
