@@ -3,20 +3,20 @@
 Which parameters belong together
 ================================
 
-Six parameters are many for a Gaussian process: in six dimensions, all points are far
-from each other. If the objective is a sum of functions of two parameters each, the
+Six parameters are a lot for a Gaussian process, because in six dimensions all points
+are far apart. If the objective is a sum of functions of two parameters each, the
 problem is hardly harder than three two-dimensional ones, provided that the model is
 such a sum as well. But which parameters belong together?
 
 ``AdditiveKernel`` models a sum over groups of parameters. ``HEGPUCB`` takes a list of
-candidate models and eliminates those that the values contradict.
+candidate models and eliminates the ones that the values contradict.
 """
 
 # %%
 # Sums of three functions
 # -----------------------
 # The objectives are random. Each is a sum of three functions of two parameters, drawn
-# from a Gaussian process with length scale 0.3 by random features.
+# from a Gaussian process with length scale 0.3, approximated by random features.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,8 +56,8 @@ class ThreePairs:
 # %%
 # Four decompositions
 # -------------------
-# Groups are columns, counted from 0, of the encoded points. Each number has one column.
-# (For other parameters, use ``Space.columns(name)``.)
+# A group is a list of columns of the encoded points, counted from 0. Each number has
+# one column. (For other parameters, use ``Space.columns(name)``.)
 
 groups = {
     "(12)(34)(56)": [(0, 1), (2, 3), (4, 5)],
@@ -137,9 +137,9 @@ plt.show()
 
 # %%
 # Knowing the decomposition helps a lot. A list that contains the right one is nearly as
-# good, after some evaluations for the other candidates. A wrong decomposition is worse
-# than none.
+# good, after some evaluations spent on the other candidates. A wrong decomposition is
+# worse than none.
 #
-# Do not put the model of all parameters together on such a list. It can explain
-# anything, so its upper bound is the highest nearly everywhere. It asks for nearly all
-# points, and is never contradicted.
+# Do not put a single model of all parameters on such a list. It can explain anything,
+# so its upper bound is the highest nearly everywhere. It asks for nearly all points,
+# and is never contradicted.

@@ -12,8 +12,8 @@ branches get more of the budget.
 # %%
 # One search, four models
 # -----------------------
-# The model is a parameter like any other: a step of the pipeline that is replaced. A
-# list with one element is a constant. It distinguishes the branches.
+# The model is a parameter like any other: a pipeline step that is replaced. A list with
+# one element is a constant. Here, it distinguishes the branches.
 
 from collections import Counter
 
@@ -62,7 +62,7 @@ print(search.report())
 # Where the budget went
 # ---------------------
 # Every branch gets a share of the initial design. After that, the balancer uses a model
-# of each branch to estimate what is still possible there. The tree and logistic
+# of each branch to estimate how much can still be gained there. The tree and logistic
 # regression fall behind and get a handful of candidates each. The two close rivals
 # share the rest.
 

@@ -13,7 +13,7 @@ each of them eight times.
 # The task
 # --------
 # We tune a support vector machine on noisy data in 20 columns, some of which are
-# useless. The ranges are as wide as you would choose them without knowing the answer.
+# useless. The ranges are as wide as you would make them if you did not know the answer.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -109,11 +109,11 @@ ahead = best["RobustBayesSearchCV"][:, -1] > best["RandomizedSearchCV"][:, -1]
 print(f"RobustBayesSearchCV ends above random search in {ahead.sum()} of {len(SEEDS)}")
 
 # %%
-# The grid ends at its nearest corner, in whatever order. In the first six candidates,
-# the initial design, the Bayesian search has no information yet, and random search is
-# ahead. Afterwards, what it learns pays off: seven of its eight runs end at the upper
-# end of what random search reaches by luck.
+# Whatever its order, the grid ends at its nearest corner. During its initial design of
+# six candidates, the Bayesian search has no information yet, and random search is
+# ahead. Then learning pays off: seven of the eight Bayesian runs end at the upper end
+# of what random search reaches by luck.
 #
-# One run does not. It climbs a plateau of large ``C`` to the end, stays there, and ends
-# below all others. 25 candidates are not many, and this can happen with any tuner. If
+# One run does not. It climbs a plateau of large ``C`` to its end, stays there, and
+# finishes below all others. With only 25 candidates, this can happen to any tuner. If
 # the result is important, search with two seeds.

@@ -9,9 +9,9 @@ machine, but you can use any cluster that a ``distributed.Client`` can connect t
 Nothing else changes. The candidates are the same, because they depend only on the
 scores.
 
-A single candidate has no more folds than ``cv`` says, so additional workers would be
-idle. On a cluster, set ``batch_size``: this many candidates are proposed together, and
-their folds share the workers.
+A single candidate has only ``cv`` folds, so any additional workers would be idle. On a
+cluster, set ``batch_size``, the number of candidates that are proposed together. Their
+folds share the workers.
 
 This example needs Dask: ``pip install ".[dask]"``. You can also run it as a
 script; ``--help`` shows its options. Use ``--figure`` if there is no display::
@@ -66,11 +66,11 @@ def search_on_cluster(client, n_iter, seed):
 
 
 def bars(tasks):
-    """Return for each worker the begin and the duration of its folds, in seconds."""
+    """Return the start and duration of each worker's folds, in seconds."""
     found = {}
     for task in tasks:
         if not task["key"].startswith("fit-"):
-            continue  # it got the worker ready
+            continue  # this task prepared the worker
         for step in task["startstops"]:
             if step["action"] == "compute":
                 span = step["start"], step["stop"] - step["start"]
@@ -83,7 +83,7 @@ def bars(tasks):
 
 
 def draw(bars_of, figure):
-    """Draw the folds over time, if matplotlib is there."""
+    """Draw the folds over time, if matplotlib is installed."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -109,7 +109,7 @@ def draw(bars_of, figure):
 
 
 def main():
-    """Start a cluster, search, and say what came out."""
+    """Start a cluster, run the search, and print the results."""
     args = parser.parse_args()
     cluster = LocalCluster(
         n_workers=args.workers, threads_per_worker=1, dashboard_address=None

@@ -3,16 +3,16 @@
 A data frame, a pipeline, and one search
 ========================================
 
-A table of customers with numbers, categories and missing values; a pipeline that turns
-categories into columns; gradient boosting; and a search that tunes it. The data are
-made with a fixed seed, so there is nothing to download.
+A table of customers has numbers, categories and missing values. A pipeline turns the
+categories into columns for gradient boosting, and a search tunes it. The data are
+generated from a fixed seed, so there is nothing to download.
 """
 
 # %%
 # The data
 # --------
-# Who leaves? Customers who visit often stay, and so do those with a better plan. Some
-# incomes and cities are not known.
+# Who leaves? Customers who visit often or have a better plan tend to stay. Some incomes
+# and cities are missing.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,8 +45,8 @@ print(X.head())
 # %%
 # The pipeline
 # ------------
-# Categories become columns of zeros and ones. The boosting takes missing numbers as
-# they are. With LightGBM, write ``LGBMClassifier(verbose=-1)`` in its place.
+# Categories become columns of zeros and ones. Gradient boosting accepts missing
+# numbers. To use LightGBM, write ``LGBMClassifier(verbose=-1)`` instead.
 
 categories = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
 columns = make_column_transformer(
@@ -59,9 +59,9 @@ model = Pipeline([("columns", columns), ("model", boosting)])
 # %%
 # The search
 # ----------
-# A parameter of a step has the name of the step before it, as in `GridSearchCV`. The
-# first candidate is the pipeline as it is, so the search cannot end below its score.
-# 200 customers are held out.
+# A parameter name starts with the name of its step, as in `GridSearchCV`. The first
+# candidate is the pipeline as it is, so the search cannot end below its score. We hold
+# out 200 customers.
 
 X_train, X_test, y_train, y_test = train_test_split(
     X, leaves, test_size=200, stratify=leaves, random_state=0
@@ -79,7 +79,8 @@ print(search.report())
 
 # %%
 # The best of many scores is too good to be true. ``honest_score=True`` estimates what
-# the best candidate scores on new rows. Here we have some, to compare:
+# the best candidate scores on new rows. Here, we can compare this estimate with the
+# score on the customers held out:
 
 untuned = model.fit(X_train, y_train).predict_proba(X_test)[:, 1]
 low, high = search.honest_interval_
@@ -92,13 +93,13 @@ print(f"untuned, on the same          {roc_auc_score(y_test, untuned):.3f}")
 # %%
 # How the search went
 # -------------------
-# Above, how the score grew; below, which parameters matter.
+# The upper plot shows how the score grew, and the lower plot which parameters matter.
 
 search.plot()
 plt.show()
 
 # %%
-# The fitted search is an estimator: it takes a frame with the same columns.
+# The fitted search is an estimator, so it accepts a frame with the same columns.
 
 new = pd.DataFrame(
     {

@@ -4,16 +4,15 @@ A score that you can report
 ===========================
 
 ``best_score_`` is the best of many noisy scores, so it is too optimistic. Random labels
-show by how much: nothing can predict them, but the best candidate still seems to be
-better than chance. ``honest_score=True`` estimates the score after a correction for
-this effect.
+show by how much: nothing can predict them, yet the best candidate still seems better
+than chance. ``honest_score=True`` estimates the score and corrects for this effect.
 """
 
 # %%
 # Searches where there is nothing to find
 # ---------------------------------------
-# We make twenty data sets of 100 rows with random labels. Any model predicts half of
-# the labels of new rows correctly.
+# We make twenty data sets of 100 rows with random labels. On new rows, any model is
+# right for half of the labels.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -4,11 +4,11 @@ An optimum that nobody can stand on
 ===================================
 
 The best settings are of little use if you cannot meet them exactly: the oven is off by
-some degrees, the valve by some tenths of a bar. Here, a narrow peak is higher than a
-broad hill. If you miss the peak by the tolerance of the machine, little of it is left.
+a few degrees, the valve by a few tenths of a bar. Here, a narrow peak is higher than a
+broad hill. If you miss the peak by the machine's tolerance, little of it is left.
 
 ``StableOpt`` searches for the point with the best *worst-case* perturbation. ``GPUCB``
-has the same model and searches for the maximum.
+uses the same model and searches for the maximum.
 """
 
 # %%
@@ -98,7 +98,7 @@ plt.show()
 # %%
 # The result in practice
 # ----------------------
-# We simulate a thousand attempts to meet each answer, with the errors of the machine.
+# We simulate a thousand attempts to meet each answer, with the machine's errors.
 
 shifts = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
 fig, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
@@ -118,10 +118,10 @@ for name, answer in answers.items():
     print(f"{name:<12}{exactly:>10.3f}{mean:>10.3f}{worst:>10.3f}")
 
 # %%
-# If it is met exactly, the narrow peak is better. With the errors of the machine, it is
-# a little worse on average, and much worse in some cases. Other seeds give the same
-# result for ``StableOpt``. ``GPUCB`` also ends on the hill if it has not found the
-# peak.
+# If you meet the settings exactly, the narrow peak is better. With the machine's
+# errors, it is a little worse on average, and much worse in some cases. Other seeds
+# give the same result for ``StableOpt``. ``GPUCB`` also ends on the hill if it has not
+# found the peak.
 
 print("worst case of the answer, seeds 1 to 4")
 for name, policy in policies.items():

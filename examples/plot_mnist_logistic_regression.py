@@ -4,9 +4,9 @@ Tuning logistic regression on MNIST, in a pipeline
 ==================================================
 
 We tune four hyperparameters of logistic regression, trained by stochastic gradient
-descent: the learning rate, the constant of the L2 penalty, the batch size and the
-dropout rate. Klein et al. (2016) and Berkenkamp et al. (2019, section 5.2) tune the
-same four. The ranges are wide, as they are when little is known. Most of the space
+descent: the learning rate, the L2 penalty constant, the batch size and the dropout
+rate. Klein et al. (2016) and Berkenkamp et al. (2019, section 5.2) tune the same four.
+The ranges are wide, as you would choose them if you knew little. Most of the space
 gives poor scores, so it matters where a search looks.
 
 :class:`~skrobustbo.RobustBayesSearchCV` is compared with the untuned classifier, and
@@ -74,7 +74,7 @@ n_train = args.n_train or (1_000 if args.quick else 10_000)
 
 
 def mnist_on_disk(folder):
-    """Return the images and labels of the four files that MNIST is published as."""
+    """Return the images and labels from the four published files of MNIST."""
     parts = {"images-idx3": 16, "labels-idx1": 8}
     images, labels = (
         np.concatenate(
@@ -119,8 +119,8 @@ print(f"Data: {name}. {len(X)} images to tune on, {len(X_test)} held out.")
 # The classifier
 # --------------
 # Any estimator that follows scikit-learn's conventions can be tuned. This one is
-# logistic regression for several classes. Dropout sets a part of the pixels to zero in
-# each step, and scales up the others.
+# logistic regression for several classes. In each step, dropout sets some of the pixels
+# to zero and scales up the others.
 
 
 class SoftmaxRegression(ClassifierMixin, BaseEstimator):
@@ -192,7 +192,7 @@ distributions = {
 # ----------------
 # Both searches evaluate the same number of candidates by threefold cross-validation.
 # Then they fit the best one to all training images. The result of one seed depends on
-# luck, for random search above all: try a few with ``--seed``.
+# luck, especially for random search, so try a few with ``--seed``.
 
 searches = {
     "random search": RandomizedSearchCV(

@@ -13,8 +13,8 @@ lines. You can use any kernel with scikit-learn's interface in every policy.
 # ----------------------
 # Kernels work on the unit cube. ``sin(pi d)`` is the same for the distances d and 1 -
 # d. For a small d it is about pi d, so ``length_scale`` has its usual meaning. The
-# package recognises the parameter by this name: policies that estimate length scales
-# multiply it.
+# package recognises the parameter by this name, and policies that estimate length
+# scales multiply it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,8 +44,8 @@ class CircleKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
 
 # %%
-# The plots show the correlation of the other points with the value at the star. With
-# ``RBF``, points across the seam are far away.
+# The plots show how strongly each point is correlated with the star. With ``RBF``,
+# points across the seam are far away.
 
 line = np.linspace(0, 1, 121)
 square = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
@@ -65,7 +65,7 @@ plt.show()
 # An exact gradient, if you want one
 # ----------------------------------
 # The search for the next point needs the gradient in x. For an unknown kernel, the
-# package uses finite differences, which are correct and a little slower. This code
+# package uses finite differences, which are correct but a little slower. This code
 # registers the exact gradient and compares the two.
 
 rng = np.random.default_rng(0)
@@ -86,9 +86,9 @@ print(f"largest difference: {np.abs(exact - by_differences).max():.1e}")
 # %%
 # Is it worth it?
 # ---------------
-# The signal is best at 355 and 8 degrees. This is in a corner of the square, and next
-# to the other three corners. There is a second, lower peak elsewhere. Lines are medians
-# over eight seeds, and bands contain the middle six.
+# The signal is best at 355 and 8 degrees. This point is in one corner of the square,
+# and on the circle it is next to the other three corners. There is a second, lower peak
+# elsewhere. Lines are medians over eight seeds, and bands contain the middle six.
 
 
 def signal(params):
@@ -111,7 +111,7 @@ N_ITER = 30
 
 
 def regret(policy, seed):
-    """Return what the best value so far is short of the peak, after each evaluation."""
+    """Return how far the best value is below the peak, after each evaluation."""
     optimizer = Optimizer(space, policy, horizon=N_ITER, random_state=seed)
     values = []
     for _ in range(N_ITER):

@@ -18,7 +18,7 @@ with your policy.
 # where the model is most uncertain.
 #
 # - ``state_type`` is the class of its state: a dataclass of numbers, strings and lists
-#   of them, which can be written as JSON. ``start`` returns the first state. The
+#   of these, which can be written as JSON. ``start`` returns the first state. The
 #   inherited method, with all defaults, is sufficient here.
 # - ``suggest`` returns a point and metadata, and changes nothing. ``models.fit``
 #   returns the most likely length scales, ``models[candidate]`` is a posterior, and
@@ -51,7 +51,7 @@ class Mood:
 
 
 class Impatient(Policy):
-    """Expected improvement that looks elsewhere after some queries in vain."""
+    """Expected improvement that looks elsewhere after several fruitless queries."""
 
     state_type = Mood
 
@@ -61,7 +61,7 @@ class Impatient(Policy):
         self.noise = noise
 
     def suggest(self, state, models, argmax, pending):
-        """Return a point, encoded, and metadata whose label is in the history."""
+        """Return an encoded point, and metadata with a label for the history."""
         prior, bounds = LogNormalPrior(median=0.7, sigma=1.5), (0.005, 20.0)
         kernel = self.base_kernel()
         theta = models.fit(kernel, prior, bounds, [0.5], per_parameter=True)
@@ -74,7 +74,7 @@ class Impatient(Policy):
         return x, {"label": "improvement"}
 
     def learn(self, state, metadata, history):
-        """Count the queries in vain."""
+        """Count the queries without an improvement."""
         best = np.nanmax(history.values)
         if best > state.best or metadata["label"] == "elsewhere":
             state.in_vain = 0
@@ -86,7 +86,7 @@ class Impatient(Policy):
 # %%
 # In the trap
 # -----------
-# The problem has a narrow peak, and the three initial points are on the slope beside
+# The problem has a narrow peak, and the three initial points are on the slope next to
 # it: see :ref:`sphx_glr_gallery_plot_trap.py`. ``patience=10**6`` gives the standard
 # policy.
 
@@ -190,5 +190,5 @@ print(search.best_params_, round(search.best_score_, 4))
 print("chosen by:", *search.cv_results_["model_label"])
 
 # %%
-# Impatience escapes from the trap. On ``branin`` it costs nothing: with five seeds, the
-# three policies cannot be distinguished there. The policy took forty lines.
+# Impatience escapes from the trap. On ``branin``, it costs nothing: five seeds show no
+# difference between the three policies. The policy took forty lines.

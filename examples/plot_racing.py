@@ -3,16 +3,16 @@
 Racing: stop bad candidates early
 =================================
 
-Cross-validation runs every candidate on every fold, even if its first fold is far below
-the best candidate. With ``racing=True``, a candidate is stopped once it is very
-unlikely to win, so the search pays for fewer folds.
+Cross-validation runs every candidate on every fold, even one whose first score is far
+below that of the best candidate. With ``racing=True``, a candidate is stopped once it
+is very unlikely to win, so the search pays for fewer folds.
 """
 
 # %%
 # The same search twice
 # ---------------------
 # The search tunes a support vector machine with ten folds and 30 candidates, once in
-# full and once with races.
+# full and once with racing.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
@@ -37,9 +37,9 @@ print(f"raced:   {n_fitted} folds, best score {raced.best_score_:.4f}")
 # %%
 # What happened to the candidates
 # -------------------------------
-# A bar is a candidate that was stopped. It shows the score predicted from its folds,
-# with two standard deviations on either side. Only complete candidates, the dots, can
-# win.
+# Each bar is a stopped candidate. It shows the score predicted from the candidate's
+# folds, with two standard deviations on either side. Only complete candidates, the
+# dots, can win.
 
 ConvergenceDisplay.from_search(raced)
 plt.show()

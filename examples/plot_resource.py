@@ -10,7 +10,7 @@ better ones are evaluated on more rows, and only those evaluated on all rows can
 # %%
 # A search with a resource
 # ------------------------
-# The search tunes a support vector machine with the rows of 12 full evaluations.
+# The search tunes a support vector machine on a budget of 12 full evaluations.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits

@@ -77,7 +77,7 @@ def start(checkpoint, name):
 
 
 def fits(name):
-    """Return the lines of the fits of a run, in their order."""
+    """Return the log lines of a run's fits, in order."""
     log = home / f"{name}.log"
     return log.read_text().splitlines() if log.exists() else []
 
@@ -101,7 +101,7 @@ print("exit code of the second run:", process.wait())
 def committed():
     """Return the numbers of the folds in the checkpoint."""
     with tempfile.TemporaryDirectory() as copy:
-        # The newest rows are in a file beside it.
+        # The newest rows are in a file next to it.
         for name in ("search.ckpt", "search.ckpt-wal"):
             (Path(copy) / name).write_bytes((home / name).read_bytes())
         database = sqlite3.connect(Path(copy) / "search.ckpt")
@@ -165,6 +165,6 @@ plt.show()
 folder.cleanup()
 
 # %%
-# Folds that had been committed were not fitted again, and the results are the same as
-# those of the uninterrupted run. At most the running fold is lost, or with ``n_jobs``,
-# the running folds.
+# Saved folds were not fitted again, and the results are the same as in the
+# uninterrupted run. You lose at most the fold that is running or, with ``n_jobs``, the
+# folds that are running.

@@ -37,7 +37,7 @@ space = {
 
 
 def size(params):
-    """Return how many leaves a model has at most."""
+    """Return the maximum number of leaves of a model."""
     return params["max_iter"] * params["max_leaf_nodes"]
 
 
@@ -96,7 +96,7 @@ for label, i in (("best", best), ("refitted", chosen)):
 print("refitted with", search.best_params_)
 
 # %%
-# A small fraction of the leaves does nearly as well in cross-validation. It has a cost,
-# as the held-out rows show. Within one standard error means that five folds cannot
-# distinguish two candidates, not that they are equal. Use the rule if a small model is
-# worth something to you.
+# A small fraction of the leaves does nearly as well in cross-validation. However, this
+# has a cost, as the held-out rows show. Within one standard error means that five folds
+# cannot distinguish two candidates, not that they are equal. Use the rule if a small
+# model is worth something to you.

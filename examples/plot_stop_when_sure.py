@@ -14,8 +14,8 @@ candidates are not expected to gain more than noise: see :doc:`the guide </stopp
 # A search without a number of candidates
 # ---------------------------------------
 # Here, ``n_iter`` is only an upper limit. ``tol`` is in units of the score, which here
-# is the explained share of the variance: within 0.02 of the best is considered good
-# enough.
+# is the share of the variance explained. We consider a score within 0.02 of the best
+# good enough.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -48,8 +48,8 @@ plt.show()
 # ---------------------------
 # If a loss of 0.02 is acceptable, how far may the parameters be from the best ones?
 # According to the same model, the score falls by just this amount if both parameters
-# are missed by a tenth of their ranges (on the log scale, here a factor of 2) in the
-# worst direction.
+# are off by a tenth of their ranges (on the log scale, here a factor of 2) in the worst
+# direction.
 
 display = SensitivityDisplay.from_search(search, max_eps=0.1)
 plt.show()

@@ -6,7 +6,8 @@ An objective that changes under way
 A machine runs day and night, and its speed is tuned while it runs. The yield is best at
 a certain speed, until the material changes without notice. An ordinary search keeps
 relying on what it has learned. ``ETGPUCB`` compares each value with the prediction of
-its model. When a value contradicts the model, all data except this value are forgotten.
+its model. When a value contradicts the model, the policy forgets all data except this
+value.
 """
 
 # %%
@@ -54,9 +55,9 @@ def stream(policy, seed):
 # Three policies, one model
 # -------------------------
 # ``normalize_y=(0.5, 0.5)`` means that the model sees (yield - 0.5) / 0.5. The scale is
-# fixed, because the guarantee of the trigger against false alarms needs a fixed scale.
-# ``noise`` is in these units. ``TVGPUCB`` forgets gradually, at a given rate. ``GPUCB``
-# never forgets.
+# fixed, because the trigger's guarantee against false alarms requires this. ``noise``
+# is in these units. ``TVGPUCB`` forgets gradually, at a given rate. ``GPUCB`` never
+# forgets.
 
 model = Matern(length_scale=0.2, nu=2.5)
 settings = {"noise": NOISE / 0.5, "normalize_y": (0.5, 0.5)}
@@ -74,7 +75,7 @@ runs = {
 # What it remembers
 # -----------------
 # ``ResetDisplay`` plots one run. A grey bar is the prediction for a value. The first
-# value of new material is outside its bar.
+# value after each change of material lies outside its bar.
 
 optimizer, _ = runs["ETGPUCB"][0]
 with plt.rc_context({"figure.figsize": (7.5, 4.5)}):
@@ -85,7 +86,7 @@ print("resets at steps", display.resets)
 # %%
 # Where it runs
 # -------------
-# The plot shows the speeds that were asked for, and the best one.
+# The plot shows the speeds that each policy asked for, and the best speed.
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 3), sharey=True, layout="constrained")
 steps = np.arange(1, N_STEPS + 1)

@@ -3,18 +3,19 @@
 Text: TF-IDF and a linear model
 ===============================
 
-A pipeline of :class:`~sklearn.feature_extraction.text.TfidfVectorizer` and
-:class:`~sklearn.linear_model.SGDClassifier`, tuned as one. Texts go into the search as
-they are, in a list. The vectorizer is fitted anew in every fold, so no word of the test
+We tune a pipeline of :class:`~sklearn.feature_extraction.text.TfidfVectorizer` and
+:class:`~sklearn.linear_model.SGDClassifier` as one. You pass the texts to the search as
+a list of strings. The vectorizer is fitted anew in every fold, so no word of the test
 rows leaks into its vocabulary.
 """
 
 # %%
 # The texts
 # ---------
-# scikit-learn ships no texts that need no download, so these are made: short messages
-# to a shop, with words that hint at one of three teams and many words that do not. A
-# fifth of the labels are wrong. Real texts are harder, but are tuned in the same way.
+# All of scikit-learn's text data sets need a download, so we generate our own texts:
+# short messages to a shop, with words that hint at one of three teams and many words
+# that do not. A fifth of the labels are wrong. Real texts are harder, but are tuned in
+# the same way.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -77,6 +78,6 @@ ConvergenceDisplay.from_search(search)
 plt.show()
 
 # %%
-# The tuned pipeline takes texts, too:
+# The tuned pipeline accepts texts, too:
 
 print(search.predict(["the card was charged twice", "parcel not at the doorstep"]))

@@ -5,8 +5,9 @@ A trap for tuners, and a way out of it
 
 The objective has a long slope and a narrow peak that is a little higher. The three
 initial points happen to lie on the slope. Their values look smooth, so a length scale
-fitted by maximum likelihood is long. Under a long length scale, unseen points are like
-the points seen, and only the upper end of the slope is worth a look.
+fitted by maximum likelihood is long. With a long length scale, the model expects unseen
+points to resemble the known ones, and only the upper end of the slope seems worth a
+look.
 
 The function comes from Berkenkamp, Schoellig and Krause (2019). Two policies start from
 the same three points: ``"mle-gp-ucb"``, which trusts the fitted length scale, and
@@ -33,13 +34,13 @@ def slope(params):
 
 
 def first_points(seed):
-    """Return three points of the right half, where the peak cannot be seen."""
+    """Return three points in the right half, where the peak cannot be seen."""
     x = np.random.default_rng(seed).uniform(0.5, 1.0, 3)
     return [{"x": float(value)} for value in x]
 
 
 def start(policy, seed):
-    """Return an optimizer that is to begin with the three points of a seed."""
+    """Return an optimizer that starts with the three points of a seed."""
     return Optimizer(
         {"x": Real(0.0, 1.0)},
         policy,
@@ -69,9 +70,9 @@ def advance(optimizer, n):
 # The lower row shows the default policy. ``history_`` records which model asked for a
 # point: the one with the estimated length scale, ``"theta/1"``, or one with a shorter
 # length scale, such as ``"theta/2.6"``. The first one finds the end of the slope at
-# once, and expects no further improvement. It passes its turns to the shorter ones.
-# These look into the gaps between the points, the largest first. One of these points is
-# on the flank of the peak, and then all of them climb it.
+# once and then expects no further improvement, so it passes its turns to the others.
+# These explore the gaps between the points, the largest first. One of their points
+# lands on the flank of the peak, and then all models climb it.
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 grid = np.linspace(0, 1, 301)
@@ -96,7 +97,7 @@ LOOKS = {
 
 
 def draw(ax, optimizer):
-    """Draw the truth and the values told, by who asked for them."""
+    """Draw the true function, and the values by the model that asked for them."""
     ax.plot(grid, truth, ":", color=GREY, label="truth")
     for who, (label, marker, colour) in LOOKS.items():
         told = [r for r in optimizer.history_ if asked_by(r) == who]
@@ -161,6 +162,6 @@ ax.legend(loc="center right")
 plt.show()
 
 # %%
-# More evaluations do not help the first policy. It spends them where its model wants
-# them, and there the model is right. The guide explains in more detail
+# More evaluations do not help the first policy. It spends them where its model expects
+# the best values, and there the model is right. The guide explains in more detail
 # :doc:`why a tuner gets stuck </stuck>`.

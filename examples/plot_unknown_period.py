@@ -4,8 +4,8 @@ When the period is unknown
 ==========================
 
 Some objectives are almost periodic: a rotating machine, a daily or yearly cycle. A
-model that knows the period can predict many places from a single one. Here, the period
-is unknown, but there is a short list of candidates.
+model that knows the period can predict the values at many places from a single one.
+Here, the period is unknown, but there is a short list of candidates.
 
 ``HEGPUCB`` takes the list. The candidate with the highest upper bound asks for the next
 point, and the value is compared with its prediction. A candidate is eliminated if its
@@ -33,7 +33,7 @@ PERIODS = (0.8, 1.0, 1.25, 1.6, 2.0)
 
 
 def kernel(period):
-    """Return the model of a period."""
+    """Return the model for a period."""
     return ExpSineSquared(1.0, periodicity=period / WIDTH) * RBF(0.3)
 
 
@@ -42,7 +42,7 @@ grid = np.linspace(0, 1, 1001)
 
 
 def draw_function(seed):
-    """Return the values of an objective of period 1.25 on the grid."""
+    """Return the values of an objective with period 1.25 on the grid."""
     process = GaussianProcessRegressor(kernel(1.25))
     return process.sample_y(grid[:, None], random_state=seed)[:, 0]
 
