@@ -5,8 +5,8 @@ Grid, random and Bayesian, compared
 
 This example compares ``GridSearchCV``, ``RandomizedSearchCV`` and
 ``RobustBayesSearchCV`` with the same estimator, the same folds, and 25 candidates each.
-A single run shows little, because all but the grid depend on luck. We therefore run
-each of them eight times.
+A single run shows little, because every method except the grid depends on luck. We
+therefore run each of them eight times.
 """
 
 # %%

@@ -4,9 +4,9 @@ A search on a Dask cluster
 ==========================
 
 The folds of :class:`~skrobustbo.RobustBayesSearchCV` run wherever joblib runs them.
-With Dask's backend, this is a cluster. Here it consists of two processes on this
-machine, but you can use any cluster that a ``distributed.Client`` can connect to.
-Nothing else changes. The candidates are the same, because they depend only on the
+With Dask's backend, they run on a cluster. Here, the cluster consists of two processes
+on this machine, but you can use any cluster that a ``distributed.Client`` can connect
+to. Nothing else changes. The candidates are the same, because they depend only on the
 scores.
 
 A single candidate has only ``cv`` folds, so any additional workers would be idle. On a

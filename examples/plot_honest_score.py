@@ -40,8 +40,8 @@ for seed in range(20):
 # %%
 # Two answers for each search
 # ---------------------------
-# The best scores are above the chance level. The honest scores are around it, and most
-# of their intervals contain it.
+# The best scores are above the chance level. The honest scores lie around this level,
+# and most of their intervals contain it.
 
 order = np.argsort(honest)
 low, high = np.array(ends)[order].T

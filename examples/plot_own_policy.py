@@ -6,7 +6,7 @@ A policy of your own, in forty lines
 A policy decides which point to evaluate next. It is a small object that follows
 scikit-learn's conventions: the constructor stores settings, and at most three methods
 do the work. The package takes care of everything else: factorisations, the maximisation
-over mixed spaces, pending points, failures, checkpoints and resuming. All of it works
+over mixed spaces, pending points, failures, checkpoints and resuming. All of this works
 with your policy.
 """
 

@@ -3,7 +3,7 @@
 Multi-fidelity: evaluate on fewer rows first
 ============================================
 
-With ``resource="n_samples"``, a search evaluates candidates on few rows first. Only the
+With ``resource="n_samples"``, a search first evaluates candidates on few rows. Only the
 better ones are evaluated on more rows, and only those evaluated on all rows can win.
 """
 

@@ -4,9 +4,9 @@ Resume a search that was killed
 ===============================
 
 With ``checkpoint=path``, every fold is saved as soon as it is done, and the same call
-continues from there. This example tests it. A search runs in a separate process, is
-killed without warning, and is started again. Then it is compared with a search that was
-not killed.
+continues from there. This example tests that promise. A search runs in a separate
+process, is killed without warning, and is started again. Then it is compared with a
+search that was not killed.
 """
 
 # %%
@@ -118,8 +118,8 @@ assert start("search.ckpt", "resumed").wait() == 0
 # %%
 # Was anything lost?
 # ------------------
-# The uninterrupted run gives the number of each fold: five of the first candidate, five
-# of the second, and so on. The last fit of a run is the refit of the best candidate.
+# We number the folds by the uninterrupted run: five for the first candidate, five for
+# the second, and so on. The last fit of a run is the refit of the best candidate.
 
 number = {line: i for i, line in enumerate(fits("unbroken")[:-1])}
 before = [number[line] for line in fits("killed")]

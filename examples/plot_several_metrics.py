@@ -3,10 +3,10 @@
 Several metrics, and a simpler winner
 =====================================
 
-The candidate with the best score is often larger than necessary. Others are so close
-behind that the folds cannot distinguish them. ``one_standard_error`` refits the
-simplest of these. The search can record several metrics at the same time; it maximises
-one of them.
+The candidate with the best score is often larger than necessary. Other candidates are
+so close behind that the folds cannot distinguish them. ``one_standard_error`` refits
+the simplest of these. The search can record several metrics at the same time; it
+maximises one of them.
 """
 
 # %%

@@ -101,6 +101,6 @@ print(f"bound, then and now: {bounds[0]:.4f}, {bounds[-1]:.4f}")
 
 # %%
 # The search was within 0.002 of its best score after nine candidates, and the thirty
-# candidates after its end have not improved it. But this is hindsight: the candidates
-# in between were necessary to know that little was left to gain. The guide says
-# :doc:`how often such a bound holds </stopping>`.
+# candidates evaluated after its end did not improve it. But this is hindsight: the
+# candidates in between were necessary to know that little was left to gain. The guide
+# says :doc:`how often such a bound holds </stopping>`.

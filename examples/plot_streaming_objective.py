@@ -117,6 +117,6 @@ plt.show()
 
 # %%
 # The trigger is made for sudden changes at unknown times. Each change costs a handful
-# of steps, and nothing is lost while the objective does not change. If an objective
-# drifts steadily at a known rate, there are
+# of steps, and nothing is lost while the objective does not change. For an objective
+# that drifts steadily at a known rate, there are
 # :doc:`other policies to choose from </choosing>`.
