@@ -9,31 +9,32 @@ from searches import PEERS
 _INTRODUCTION = """\
 # Conformance
 
-Does a search keep the promises that scikit-learn makes for its own? A program checks
-each promise, such as "a failed candidate has the last rank". The table shows how many
-are kept, of those that apply. [All answers](conformance.csv) have a reason for each
-*no*.
+Does a search keep the promises that scikit-learn makes for its own searches? A program
+checks each promise, such as "a failed candidate has the last rank". The table shows how
+many of the applicable promises each search keeps. [All answers](conformance.csv) give a
+reason for each *no*.
 """
 _NOTES = """\
-A search without a parameter for a feature does not keep its promise. Two are not meant
-as drop-in replacements: `GASearchCV` counts generations, and `HyperoptEstimator` has
-its own notation. Which search finds better candidates is on the page of
-[benchmarks](benchmarks.md).
+If a search has no parameter for a feature, it does not keep the corresponding promise.
+Two searches are not meant as drop-in replacements: `GASearchCV` counts generations, and
+`HyperoptEstimator` has its own notation. The [benchmarks](benchmarks.md) show which
+search finds better candidates.
 """
 _SUITE = """\
 ## scikit-learn's own tests
 
-Of scikit-learn 1.9's tests of its searches, 141 run without further packages.
-`RobustBayesSearchCV` in place of `GridSearchCV`, with `include_default=False`, passes
-128. The other 13 fail by design:
+scikit-learn 1.9 has 141 tests of its searches that run without further packages. We run
+them with `RobustBayesSearchCV` in place of `GridSearchCV` and `include_default=False`.
+It passes 128; the other 13 fail by design:
 
 - 5 count the tasks that callbacks receive. Our task is a round, as in scikit-learn's
   halving searches.
-- 3 list the columns of `cv_results_`. Ours has five more, about the models.
-- 3 have a grid with the same point several times, which is one candidate for us.
-- 2 have an empty grid, in which there is nothing to search.
+- 3 list the columns of `cv_results_`. We add five columns about the models.
+- 3 use a grid that repeats a point. We evaluate such a point as one candidate.
+- 2 use an empty grid, which leaves nothing to search.
 
-`tests/conformance/test_sklearn_search.py` lists them, and fails if another one fails.
+`tests/conformance/test_sklearn_search.py` lists these tests and fails if any other one
+does.
 """
 _COMMANDS = """\
 ## Make the table
@@ -45,7 +46,7 @@ python benchmarks/studies/conformance.py \\
     --out docs/conformance.csv --page docs/conformance.md
 ```
 
-`HyperoptEstimator` needs older packages, so its column is made in a second environment:
+`HyperoptEstimator` needs older packages, so make its column in a second environment:
 
 ```sh
 pip install . hyperopt-sklearn "setuptools<81" pandas rich
@@ -53,8 +54,8 @@ python benchmarks/studies/conformance.py --estimators HyperoptEstimator \\
     --out docs/conformance.csv --page docs/conformance.md
 ```
 
-Each check has its own process and a time limit. A column stays as it is if its package
-is not installed.
+Each check runs in its own process with a time limit. If a package is not installed, its
+column stays unchanged.
 """
 
 

@@ -28,13 +28,13 @@ from skrobustbo_benchmarks._reproduce._spec import (
 _HEAD = """\
 # The papers' experiments
 
-Do the policies reproduce the figures and tables of their papers? [Rules that were
-written before the runs](#how-a-verdict-is-reached) judge each claim.
+Do the policies reproduce the figures and tables of their papers? [Rules that we wrote
+before the runs](#how-a-verdict-is-reached) judge each claim.
 """
 
 _LEGEND = """\
-Behind each verdict are the numbers of claims that are reproduced, partly and not.
-Nothing was tuned to agree. The beginning of a name stands for the paper:
+The numbers after each verdict count the claims that are reproduced, partly reproduced
+and not reproduced. We tuned nothing to agree. The prefix of a name stands for a paper:
 """
 
 _RULES = f"""\
@@ -45,28 +45,32 @@ _RULES = f"""\
 - **The order of a table**: all pairs of rows that differ by more than 0.6 deviations in
   the paper have the same order (*partly*: three quarters of them).
 - **One method is better**: a one-sided Wilcoxon signed-rank test over paired seeds
-  confirms it at {LEVEL:g} (*partly*: only the means do).
-- **Two methods are alike**: their means are within a factor of 1.25, or one that the
-  claim names (*partly*: its square, or a two-sided test shows no difference).
+  confirms it at {LEVEL:g} (*partly*: only the means agree).
+- **Two methods are alike**: their means are within a factor of 1.25, or within the
+  factor that the claim names (*partly*: within its square, or a two-sided test shows no
+  difference).
 - **Runs do something**: at least 3/4 of them do (*partly*: 1/4).
-- **A ratio of times** is within a factor of 2 of the paper's (*partly*: 4).
-- **A range** for a mean: each claim states it.
-- An experiment is *reproduced* if all of its claims are. It is *not* if more than half
-  of its claims are *not*, or if none is reproduced. With fewer than {LEAST_RUNS} seeds,
-  nothing is judged.
+- **A ratio of times**: it is within a factor of 2 of the paper's (*partly*: 4).
+- **A mean lies in a range**: each claim states the range.
+- An experiment is *reproduced* if all of its claims are. Its verdict is *not* if more
+  than half of its claims have that verdict, or if none is *reproduced*. With fewer than
+  {LEAST_RUNS} seeds, we judge nothing.
 
-After first runs, two rules became stricter; under the old ones, `he-fig2` was *partly*
-reproduced from the start. What is judged became more favourable in four places:
+After the first runs, we made two rules stricter; under the old ones, `he-fig2` was
+*partly* reproduced from the start. Four changes to the experiments favour our results:
 
-- `he-fig2` (a) has raw values and a Matern kernel. With standardised values and a
-  Gaussian kernel, two claims about each of HE-GP-UCB and A-GP-UCB were *not*.
-- `lb-fig2` has the distance to one length scale. To a range, all claims were *partly*.
-- In `lb-fig3`, points of AgNP may be repeated. Without, its claims were *not*.
+- `he-fig2` (a) uses raw values and a Matern kernel. With standardised values and a
+  Gaussian kernel, two claims about HE-GP-UCB and two about A-GP-UCB were *not*
+  reproduced.
+- `lb-fig2` measures the distance to one length scale. With the distance to a range, all
+  claims were *partly* reproduced.
+- In `lb-fig3`, points of AgNP may be repeated. Without repeats, its claims were *not*
+  reproduced.
 - In `et-table1`, resets at a fixed time remove all data. With the last value kept, 17
   claims were *reproduced*, 13 *partly* and one *not*.
 
-No paper here has an experiment with `"stableopt"` or `"he-stableopt"`. Both follow the
-algorithm that *Beyond lengthscales* prints.
+None of these papers has an experiment with `"stableopt"` or `"he-stableopt"`. Both
+policies follow the algorithm printed in *Beyond lengthscales*.
 """
 
 _COMMANDS = """\
@@ -78,12 +82,12 @@ _COMMANDS = """\
 python -m skrobustbo_benchmarks reproduce NAME
 ```
 
-It makes the runs, draws the figure, judges the claims, and prints the settings that the
-paper leaves open. `--quick` takes seconds. `python
+The command makes the runs, draws the figure, judges the claims, and prints the settings
+that the paper leaves open. With `--quick`, it takes seconds. `python
 benchmarks/studies/papers_page.py docs/papers.md` writes this page and the tables of
 [all claims](CLAIMS) and [all means](MEANS).
 
-In your own experiments, `as_published()` returns a [policy](policies.md) with the
+For your own experiments, `as_published()` returns a [policy](policies.md) with the
 settings of its paper.
 """
 
@@ -186,7 +190,7 @@ def _in_all(results):
     experiments = [overall(findings) for findings in found]
     claims = [finding.verdict for findings in found for finding in findings]
     limited = "".join(
-        f" Of the reproduced ones, one is so {experiment.holds}."
+        f" One of the reproduced experiments holds {experiment.holds}."
         for experiment, verdict in zip(EXPERIMENTS.values(), experiments, strict=True)
         if experiment.holds and verdict == "reproduced"
     )
@@ -198,7 +202,7 @@ def _in_all(results):
 
 def _counted(verdicts):
     n = {word: verdicts.count(word) for word in _VERDICTS}
-    return f"{n['reproduced']} are reproduced, {n['partly']} partly, and {n['not']} not"
+    return f"{n['reproduced']} are reproduced, {n['partly']} partly and {n['not']} not"
 
 
 def _summary(results, path, folder):
