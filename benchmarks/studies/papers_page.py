@@ -34,7 +34,7 @@ before the runs](#how-a-verdict-is-reached) judge each claim.
 
 _LEGEND = """\
 The numbers after each verdict count the claims that are reproduced, partly reproduced
-and not reproduced. We tuned nothing to agree. The prefix of a name stands for a paper:
+and not reproduced. We tuned nothing to match the papers. Prefixes stand for papers:
 """
 
 _RULES = f"""\
