@@ -33,8 +33,8 @@ before the runs](#how-a-verdict-is-reached) judge each claim.
 """
 
 _LEGEND = """\
-The numbers after each verdict count the claims that are reproduced, partly reproduced
-and not reproduced. We tuned nothing to match the papers. Prefixes stand for papers:
+The numbers after each verdict count the claims that are *reproduced*, *partly* and
+*not*. We tuned nothing to match the papers. The prefixes of names stand for papers:
 """
 
 _RULES = f"""\
@@ -60,12 +60,12 @@ After the first runs, we made two rules stricter; under the old ones, `he-fig2` 
 *partly* reproduced from the start. Four changes to the experiments favour our results:
 
 - `he-fig2` (a) uses raw values and a Matern kernel. With standardised values and a
-  Gaussian kernel, two claims about HE-GP-UCB and two about A-GP-UCB were *not*
-  reproduced.
-- `lb-fig2` measures the distance to one length scale. With the distance to a range, all
-  claims were *partly* reproduced.
-- In `lb-fig3`, points of AgNP may be repeated. Without repeats, its claims were *not*
-  reproduced.
+  Gaussian kernel, two claims about HE-GP-UCB and two about A-GP-UCB were
+  *not* reproduced.
+- `lb-fig2` measures the distance to one length scale. With a range, all claims were
+  *partly* reproduced.
+- In `lb-fig3`, points of AgNP may be repeated. Without repeats, its claims were
+  *not* reproduced.
 - In `et-table1`, resets at a fixed time remove all data. With the last value kept, 17
   claims were *reproduced*, 13 *partly* and one *not*.
 
