@@ -1,8 +1,9 @@
 """Plots of a search, as displays in scikit-learn's style.
 
 Each display has class methods `from_search` and `from_optimizer`, which compute and
-plot the data, and `plot(ax=None)` to plot them again. The data are attributes, and the
-plot is in `figure_` with `ax_` or `axes_`. Matplotlib is imported at the first plot.
+plot the data, and a method `plot(ax=None)`, which plots them again. The data are
+attributes, and `figure_` and `ax_` or `axes_` hold the plot. Matplotlib is imported
+when you first plot.
 """
 
 from skrobustbo.displays._base import BranchesDisplay

@@ -1,4 +1,4 @@
-"""Base classes of the displays, and the data that they use."""
+"""Base classes for the displays, and the data that they use."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from skrobustbo.space import constants, is_number, plain
 
 Array = NDArray[np.float64]
 Records = list[dict[str, Any]]
-#: Stands for all branches.
+#: Selects every branch, each on its own.
 ALL = "all"
 Compute = TypeVar("Compute", bound=Callable[..., Any])
 
 
 class Drawing:
-    """Base class of everything that `plot` can draw."""
+    """Base class for everything with a `plot` method."""
 
     figure_: Any
-    #: Name of the drawn branch; empty for all branches or the only one.
+    #: Name of the drawn branch; empty for all branches or a single one.
     branch_name: str = ""
 
     def plot(self, ax: Any = None) -> Self:
@@ -39,8 +39,8 @@ class Drawing:
         ----------
         ax : matplotlib axes or array of them, default=None
             Where to draw; None for a new figure. A single axes is divided into the
-            panels that the display needs. `ConvergenceDisplay` keeps what is drawn
-            there.
+            panels that the display needs. `ConvergenceDisplay` adds to an existing
+            plot.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class Drawing:
 
     @property
     def _counted(self) -> str:
-        """What the numbers of candidates count."""
+        """What the candidate numbers count."""
         return "candidate of the branch" if self.branch_name else "candidate"
 
     def _height(self, look: Look) -> float:
@@ -66,21 +66,21 @@ class Drawing:
         return 0.65
 
     def _draw_key(self, look: Look, figure: Any) -> None:
-        """Explain the marks in a separate figure, if the panels have no legend."""
+        """Explain the marks in a separate figure if the panels have no legend."""
 
     def _draw(self, look: Look, ax: Any) -> None:
-        """Draw the data; the parts to fit into the figure are added to the look."""
+        """Draw the data, and add parts that must fit into the figure to the look."""
         raise NotImplementedError
 
 
 class Display(Drawing):
     """Base class of displays.
 
-    `from_search` and `from_optimizer` compute the data and draw them at once, like
-    scikit-learn's displays; `plot` draws them again elsewhere.
+    As in scikit-learn's displays, `from_search` and `from_optimizer` compute the data
+    and draw them; `plot` draws them again elsewhere.
     """
 
-    #: Whether an axis shows values, under their name.
+    #: Whether an axis shows values and is labelled with their name.
     shows_values: ClassVar[bool] = True
     value_name: str
     ax_: Any
@@ -89,7 +89,7 @@ class Display(Drawing):
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
-        """Compute the data of a fitted search and draw them.
+        """Compute the data for a fitted search and draw them.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Display(Drawing):
         Raises
         ------
         TypeError
-            If it is another kind of search.
+            If `search` is another kind of search.
         NotFittedError
             If the search is not fitted.
         """
@@ -120,7 +120,7 @@ class Display(Drawing):
     def _frame(
         self, look: Look, limits: tuple[float, float], x: str, ticks: Ticks
     ) -> None:
-        """Set up the only axes for values."""
+        """Set up a single axes for values."""
         self.ax_.set_ylim(limits)
         look.dress(self.ax_, x=x, y=self.value_name)
         look.parts += [ticks, Ticks(self.ax_.yaxis)]
@@ -144,10 +144,10 @@ def metric_name(search: Any) -> str:
 
 
 def drawn_by_branch(compute: Compute) -> Compute:
-    """Make a `from_optimizer` draw its result, for one branch or each of them.
+    """Make a `from_optimizer` method draw its result, for one branch or each one.
 
-    The method has the parameters that users see, except `ax`. It gets the number of a
-    branch, or None for all candidates.
+    The method has the public parameters except `ax`. It receives a branch's number, or
+    None for all candidates.
     """
 
     @wraps(compute)
@@ -178,22 +178,22 @@ def drawn_by_branch(compute: Compute) -> Compute:
 
 
 class Tried:
-    """The told candidates of an optimizer, in the order asked.
+    """An optimizer's evaluated candidates, in the order proposed.
 
     Parameters
     ----------
     optimizer : Optimizer
     branch : int or None, default=None
-        Number of their branch; None for all of them.
+        The number of a branch; None for all branches.
 
     Attributes
     ----------
     space : Space
-        The whole space, or the branch.
+        The whole space, or the space of the branch.
     rows : list of int
-        Their positions in the optimizer's history.
+        The candidates' positions in the optimizer's history.
     records, points : list of dict
-        The record and the params of each.
+        The record and the params of each candidate.
     values : array of shape (n,)
         Their values, nan for failures.
     """
@@ -201,7 +201,7 @@ class Tried:
     def __init__(self, optimizer: Any, branch: int | None = None) -> None:
         space = optimizer.space
         self.optimizer, self.branch = optimizer, branch
-        # A point in several branches belongs to the first one.
+        # A point in several branches belongs to the first of them.
         self.space = space if branch is None else space.owned[branch]
         history = optimizer.history_
         told = [i for i, record in enumerate(history) if not record["pending"]]
@@ -221,7 +221,7 @@ class Tried:
         self.values = np.where(np.isfinite(values), values, math.nan)
 
     def recommended(self) -> dict[str, Any]:
-        """Return the recommended point, or the tried point of largest mean."""
+        """Return the recommended point, or the point with the largest mean."""
         params: dict[str, Any] = self.optimizer.recommend()
         if self.branch in (None, self.optimizer.space.owner(params)):
             return params
@@ -235,14 +235,14 @@ class Tried:
         return points[int(np.argmax(self.optimizer.predict(points)))]
 
     def varying(self) -> list[str]:
-        """Return the parameters that vary, or all if none does."""
+        """Return the parameters that vary, or all of them if none varies."""
         names = list(self.space.names)
         return [
             name for name in names if any(d.size > 1 for d in self._dimensions(name))
         ] or names
 
     def differing(self) -> list[str]:
-        """Return these, and constants that differ between branches."""
+        """Return the varying parameters, and constants that differ between branches."""
         names = self.varying()
         return [
             name
@@ -252,12 +252,12 @@ class Tried:
         ]
 
     def _dimensions(self, name: str) -> list[Any]:
-        """Return the dimensions of a parameter, one for each branch that has it."""
+        """Return a parameter's dimensions, one for each branch that has it."""
         spaces = [branch.dimensions for branch in self.space.branches]
         return [dimensions[name] for dimensions in spaces if name in dimensions]
 
     def scales(self, names: Sequence[str]) -> dict[str, Scale]:
-        """Return the axes of parameters by name, for the branch or all of them."""
+        """Return the parameters' axes by name, for the branch or for all branches."""
         asked = [record["params"] for record in self.optimizer.history_]
         return {
             name: pooled(name, short, self._dimensions(name), asked)
@@ -265,7 +265,7 @@ class Tried:
         }
 
     def checked_names(self, cls: str, names: Any) -> list[str]:
-        """Return the requested parameters; an error names unknown ones."""
+        """Return the requested parameters; raise an error that names unknown ones."""
         known = list(self.space.names)
         listed = [names] if isinstance(names, str) else list(names)
         for name in listed:
@@ -281,8 +281,8 @@ class Tried:
 class BranchesDisplay(Drawing):
     """One display for each branch of a space, one below the other.
 
-    The displays return it for ``branch="all"``. The name of each branch, such as its
-    estimator, is above its panels. A branch without values has no panels.
+    Displays return this for ``branch="all"``. The name of each branch, such as its
+    estimator, appears above its panels. A branch without values has no panels.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ class BranchesDisplay(Drawing):
 
 
 def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
-    """Return the number of a branch, None, or "all"; ValueError for others."""
+    """Return a branch's number, None or "all"; ValueError for anything else."""
     Tried(optimizer)  # raises an error if there are no values
     if branch is None:
         return None
@@ -370,10 +370,10 @@ def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
 
 
 def branch_names(space: Any) -> list[str]:
-    """Return the names of the branches, all different.
+    """Return unique names for the branches.
 
-    A name is what distinguishes branches: the class of an estimator, a constant with
-    its value, otherwise the parameters or a number.
+    A name consists of whatever distinguishes the branches: an estimator's class, a
+    constant with its value, or else the parameters or a number.
     """
     spaces = space.branches
     fixed = [constants(branch) for branch in spaces]

@@ -14,7 +14,7 @@ from skrobustbo.displays._importance import most_important
 from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._style import Look, Ticks, panels
 
-#: Default number of panels per side: smaller panels cannot be read.
+#: Default number of panels per side, because smaller panels are unreadable.
 _MOST = 5
 _BINS = 12
 #: Steps by the golden ratio fill an interval evenly for any number of points.
@@ -23,12 +23,12 @@ _GOLDEN = 0.6180339887498949
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvaluationsDisplay(Display):
-    """The evaluated points for all pairs of parameters, coloured by value.
+    """Evaluated points for every pair of parameters, coloured by value.
 
-    Later dots are larger, so the large dots show where the search ended up. The best
-    point has a ring, and failures are crosses. The diagonal shows how often each part
-    of a range was tried. Dots in the same category are spread out so that you can see
-    them.
+    Later dots are larger, so the large dots show where the search ended up. A ring
+    marks the best point, and crosses mark failures. The diagonal shows how often the
+    search tried each part of a range. Dots in the same category are spread out so that
+    you can see them all.
 
     Parameters
     ----------
@@ -37,22 +37,21 @@ class EvaluationsDisplay(Display):
     left_out : list of str
         Parameters that vary but are not shown.
     positions : array of shape (n, n_names)
-        Values of the parameters; categories by index, nan if a candidate lacks the
-        parameter.
+        Parameter values; categories by index, nan if a candidate lacks the parameter.
     values : array of shape (n,)
-        Values in the order asked, nan for failures.
+        Values in the order proposed, nan for failures.
     scales : dict of str to Scale
-        The axes: full and short names, kind, ends, categories.
+        The axes: full and short names, kind, ends and categories.
     value_name : str, default="score"
         Label of the colour bar.
     measured : array of bool, shape (n,), default=None
-        False for candidates stopped by a race: their values are estimates, and none of
+        False for candidates stopped by a race: their values are estimates, so none of
         them is marked as the best. None: all are measured.
 
     Attributes
     ----------
     axes_ : array of matplotlib axes, shape (n_names, n_names)
-        Axes above the diagonal are None; the key is there.
+        Axes above the diagonal are None; that area contains the key.
     figure_ : matplotlib figure
 
     Examples
@@ -84,7 +83,7 @@ class EvaluationsDisplay(Display):
         parameters: Sequence[str] | None = None,
         value_name: str = "value",
     ) -> Any:
-        """Compute the data of an optimizer and plot them.
+        """Compute the data for an optimizer and plot them.
 
         Parameters
         ----------
@@ -92,11 +91,11 @@ class EvaluationsDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for each on its own; see
+            The number or name of a branch, or "all" for each on its own; see
             `BranchesDisplay`. None: all candidates, and the parameters of all branches.
         parameters : list of str, default=None
-            Parameters to show. None: those that vary; if there are more than five, the
-            five most important ones (see `ImportanceDisplay`).
+            Parameters to show. None: the parameters that vary, or only the five most
+            important ones if there are more (see `ImportanceDisplay`).
         value_name : str, default="value"
             Label of the colour bar.
 
@@ -151,7 +150,7 @@ class EvaluationsDisplay(Display):
         look.parts.append(Ticks(ax.xaxis, across, most, wrap, text=upright))
         if row == column:
             self._draw_histogram(ax, look, column)
-            # Heights are compared, not read; numbers would take too much room.
+            # Readers only compare heights, and numbers would take too much room.
             ax.set_yticks([])
         else:
             self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
@@ -189,7 +188,7 @@ class EvaluationsDisplay(Display):
             return
         corner = self.axes_[0, n - 1]
         left = -1.0 if n > 3 else 0.05
-        right = 1.0 - 1.8 * look.size / self._cell(look)  # half a number wide
+        right = 1.0 - 1.8 * look.size / self._cell(look)  # half the width of a number
         bar = corner.inset_axes((left, 0.85, right - left, 0.1))
         bar.set_in_layout(False)
         look.colour_bar(colours, self.value_name, corner, bar)
@@ -203,7 +202,7 @@ class EvaluationsDisplay(Display):
             bins, share = np.arange(len(scale.choices) + 1) - 0.5, 0.6
         inside = np.clip(at[np.isfinite(at)], bins[0], bins[-1])
         ax.hist(inside, bins, color=look.ink, alpha=0.45, rwidth=share)
-        if len(self.names) == 1:  # with the dots below
+        if len(self.names) == 1:  # shared with the dots below
             top = ax.get_ylim()[1]
             self._scatter(ax, look, self._spread(0, 0), np.full(len(at), -top / 9))
             ax.set_ylim(-top / 4.5, top)
@@ -229,7 +228,7 @@ class EvaluationsDisplay(Display):
             ax.scatter(x[best], y[best], s=wide, clip_on=False, **ring)
 
     def _spread(self, column: int, turn: int) -> Array:
-        """Return positions, with categories spread around their place."""
+        """Return the positions, with dots in a category spread around its place."""
         at: Array = self.positions[:, column]
         if self.scales[self.names[column]].kind != "category":
             return at

@@ -17,13 +17,14 @@ from skrobustbo.displays._text import short_names
 
 #: Number of quasi-random points for the posterior mean.
 _POINTS = 2048
-#: Bins of a parameter alone, and of each of two.
+#: Number of bins for a parameter alone, and for each parameter in a pair.
 _BINS, _COARSE = 64, 8
-#: Parameters whose pairs are looked at, and the bars of pairs at most.
+#: Number of parameters whose pairs are considered, and maximum number of bars for
+#: pairs.
 _PAIRED, _PAIRS = 6, 4
-#: Shares of the variance below which a pair or the rest has no bar.
+#: Share of the variance below which a pair or the rest has no bar.
 _LEAST = 0.02
-#: Bars at most.
+#: Maximum number of bars.
 _BARS = 12
 
 
@@ -31,19 +32,19 @@ _BARS = 12
 class ImportanceDisplay(Display):
     """Which parameters matter, alone and together.
 
-    Each bar is a share of the variance of the posterior mean over the whole space: what
-    a parameter explains alone, what two parameters explain only together, and the rest,
-    to which more than two parameters contribute.
+    Each bar shows a share of the variance of the posterior mean over the whole space:
+    the share explained by one parameter alone, by two parameters only in combination,
+    or (the rest) by more than two parameters.
 
     Parameters
     ----------
     alone : dict of str to float
         Main effect (first-order Sobol index) of each parameter that varies, in [0, 1].
     together : dict of tuple of str to float
-        Interaction (second-order Sobol index) of pairs of the most important
-        parameters, of at least 0.02, the largest first.
+        Interactions (second-order Sobol indices) of at least 0.02 between pairs of the
+        most important parameters, largest first.
     rest : float
-        What neither of them explains.
+        The remaining share of the variance.
 
     Attributes
     ----------
@@ -52,10 +53,10 @@ class ImportanceDisplay(Display):
 
     Notes
     -----
-    The indices are computed at 2,048 fixed quasi-random points, from the means of bins
-    in one parameter or in two. In a table of points (`Space.from_points`), correlated
-    parameters share their importance, and the shares may sum to more than 1. What two
-    parameters do together within an eighth of their ranges counts as the rest.
+    The indices are computed from 2,048 fixed quasi-random points, using the means of
+    bins in one or two parameters. In a table of points (`Space.from_points`),
+    correlated parameters share their importance, and the shares may sum to more than 1.
+    Interactions on scales finer than an eighth of the ranges count towards the rest.
 
     Examples
     --------
@@ -80,16 +81,16 @@ class ImportanceDisplay(Display):
     def from_optimizer(
         cls, optimizer: Any, *, ax: Any = None, branch: Any = None
     ) -> Any:
-        """Compute the data of an optimizer and plot them.
+        """Compute the data for an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
-            An optimizer that was told at least one finite value.
+            An optimizer with at least one finite value.
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for each on its own; see
+            The number or name of a branch, or "all" for each on its own; see
             `BranchesDisplay`. None: the parameters of all branches.
 
         Returns
@@ -102,7 +103,7 @@ class ImportanceDisplay(Display):
         return cls(alone=found.alone, together=found.together, rest=found.rest)
 
     def _bars(self) -> list[tuple[str, float, int]]:
-        """Return the label, the share and the kind of each bar, from the top."""
+        """Return the label, share and kind of each bar, from top to bottom."""
         short = short_names(list(self.alone))
         ranked = sorted(self.alone, key=lambda name: -self.alone[name])
         pairs = list(self.together.items())[:_PAIRS]
@@ -148,7 +149,7 @@ class ImportanceDisplay(Display):
 
 @dataclass(frozen=True)
 class Effects:
-    """Shares of a variance: of parameters alone, of pairs together, and the rest."""
+    """Shares of a variance: single parameters, pairs of parameters, and the rest."""
 
     alone: dict[str, float]
     together: dict[tuple[str, str], float]
@@ -156,14 +157,15 @@ class Effects:
 
 
 def effects(tried: Tried, scales: Mapping[str, Scale]) -> Effects:
-    """Return the Sobol indices of the posterior mean f, of first and second order.
+    """Return the first- and second-order Sobol indices of the posterior mean f.
 
-    That of a parameter is Var(E[f | x_i]) / Var(f), the share of the variance that
-    vanishes once it is known. E[f | x_i] is the mean of f over the points of one bin.
-    Quasi-random points fill every bin evenly in the other parameters, so the means of
-    bins have little random variation: thousandths of the variance, up to 0.03 if twenty
-    parameters act only together. For two parameters, that of each of the two, with bins
-    of the same size, is subtracted. All indices are 0 if f is constant.
+    A parameter's index is Var(E[f | x_i]) / Var(f), the share of the variance that
+    vanishes once the parameter is known. E[f | x_i] is the mean of f over the points in
+    one bin. Quasi-random points fill every bin evenly in the other parameters, so bin
+    means vary little at random: by thousandths of the variance, or up to 0.03 if twenty
+    parameters act only in combination. For a pair, the index of each parameter,
+    computed with bins of the same size, is subtracted. All indices are 0 if f is
+    constant.
     """
     points = tried.space.sample(_POINTS, random_state=0)
     mean = np.asarray(tried.optimizer.predict(points), dtype=float)
@@ -194,7 +196,7 @@ def effects(tried: Tried, scales: Mapping[str, Scale]) -> Effects:
 
 
 def _groups(positions: Array, n_bins: int) -> NDArray[np.intp]:
-    """Return the bin of each point; points without the parameter share one."""
+    """Return the bin of each point; points without the parameter share a bin."""
     found, codes = np.unique(positions, return_inverse=True)
     if len(found) <= n_bins:
         return np.asarray(codes, dtype=np.intp)
@@ -205,7 +207,7 @@ def _groups(positions: Array, n_bins: int) -> NDArray[np.intp]:
 
 
 def most_important(tried: Tried, scales: Mapping[str, Scale], most: int) -> list[str]:
-    """Return the `most` most important parameters, in their own order."""
+    """Return up to `most` of the most important parameters, in their given order."""
     names = list(scales)
     if len(names) <= most or np.isnan(tried.values).all():
         return names[:most]

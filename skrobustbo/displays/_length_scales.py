@@ -1,4 +1,4 @@
-"""`LengthScaleDisplay`: which model chose each candidate, and which survive."""
+"""`LengthScaleDisplay`: which model chose each candidate, and which models survive."""
 
 from __future__ import annotations
 
@@ -16,39 +16,40 @@ from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import plain_text
 
 _BINS = 15
-#: Characters per line of a label.
+#: Maximum number of characters per line of a label.
 _LABEL = 22
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LengthScaleDisplay(Display):
-    """The candidate models over time: which one chose each query, and which survive.
+    """The models over time: which one chose each query, and which ones survive.
 
-    A dot is a query, at the length scale of the model that chose it (the geometric mean
-    if each parameter has its own). If a policy keeps several models, a line shows how
-    long a model survives, and a cross marks its end. The bars on the right show the
-    share of queries at each length scale, or of each model.
+    Each dot is a query, placed at the length scale of the model that chose it (the
+    geometric mean if each parameter has its own). If the policy keeps several models, a
+    line shows how long each one survives, and a cross marks its end. The bars on the
+    right show the share of queries at each length scale, or by each model.
 
     Parameters
     ----------
     numbers : array of int, shape (n,)
-        Numbers, from 1, of the candidates that a model chose.
+        Numbers, starting at 1, of the candidates that a model chose.
     labels : list of str
         The models that chose them.
     length_scales : array of shape (n,)
-        Their length scales in the unit cube; for "robust", relative to the estimate;
-        nan for models without one.
+        The models' length scales in the unit cube, relative to the estimate for
+        "robust"; nan for models without a length scale.
     length_scale_of : dict of str to float
-        The same by label, also for surviving models; empty if the axis shows models.
+        The length scale for each label, including surviving models; empty if the axis
+        shows models.
     axis : {"length scale", "length scale / estimate", "model"}
         Quantity on the vertical axis.
     alive : list of list of str
-        Labels of the models that survived when each candidate was chosen.
+        Labels of the surviving models when each candidate was chosen.
     share : dict of str to float
         Share of the queries by label.
     introduced_at, eliminated_at : dict of str to int
-        Numbers of the candidates at which a model was introduced and eliminated; empty
-        for policies that do not keep several models.
+        Numbers of the candidates at which each model was introduced and eliminated;
+        empty for policies that do not keep several models.
 
     Attributes
     ----------
@@ -84,7 +85,7 @@ class LengthScaleDisplay(Display):
     def from_optimizer(
         cls, optimizer: Any, *, ax: Any = None, branch: Any = None
     ) -> Any:
-        """Compute the data of an optimizer and plot them.
+        """Compute the data for an optimizer and plot them.
 
         Parameters
         ----------
@@ -92,7 +93,7 @@ class LengthScaleDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for each on its own; see
+            The number or name of a branch, or "all" for each on its own; see
             `BranchesDisplay`. None: all candidates.
 
         Returns
@@ -200,7 +201,7 @@ def _thickness(places: Array, scale: Scale) -> Array:
 
 
 def _axis(records: Records) -> str:
-    """Return the axis that suits the models of all queries."""
+    """Return an axis that suits the models behind all queries."""
     if records and all(record["divisor"] is not None for record in records):
         return "length scale / estimate"
     if records and all(record["length_scales"] is not None for record in records):
@@ -209,7 +210,7 @@ def _axis(records: Records) -> str:
 
 
 def _places(records: Records, axis: str) -> dict[str, float]:
-    """Return positions by label, for models that chose or survived."""
+    """Return positions by label, for models that chose a query or survived."""
     if axis == "model":
         return {}
     if axis == "length scale / estimate":
@@ -226,8 +227,8 @@ def _lives(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Return when each model was introduced and eliminated.
 
-    For a policy with one estimate, `alive` holds the estimate before the query, so the
-    model that chose is missing as soon as the estimate moves.
+    For a policy with a single estimate, `alive` holds the estimate before the query, so
+    it lacks the model that chose the query as soon as the estimate moves.
     """
     held = all(r["model_label"] in r["alive"] for r in records if r["alive"])
     if not held or not any(r["alive"] for r in records):

@@ -26,29 +26,30 @@ from skrobustbo.displays._style import Legend, Look, Ticks, panels
 _MOST = 6
 #: Width in inches from which three panels fit side by side.
 _WIDE = 5.5
-#: Characters per line of a category at the ticks.
+#: Maximum number of characters per line of a category label.
 _WRAP = 12
-#: Grid points along one parameter, along each of two, and in spaces without slices.
+#: Number of grid points along one parameter, along each of two, and in spaces without
+#: slices.
 _LINE, _MAP, _POINTS = 121, 41, 256
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ObjectiveDisplay(Display):
-    """The posterior along parameters, the others fixed at the recommended point.
+    """The posterior along some parameters, with the rest at the recommended point.
 
     For one parameter, a line shows the posterior mean, with a band of two standard
-    deviations on either side; for a category, a short line and a bar. For two
-    parameters, there is a map of the mean and one of the standard deviation. Dots are
-    the trials. Their other parameters differ, so they may be off the line. A dashed
+    deviations on either side; for categories, short lines and bars do so. For two
+    parameters, one map shows the mean and another the standard deviation. Dots are the
+    trials. They may be off the line, because their other parameters differ. A dashed
     line or a star marks the recommended point. The legend lists the values of the other
     parameters.
 
     Parameters
     ----------
     slices : list of Slice
-        One for each drawn parameter or pair: `names`, `positions` (of the grid, one
-        array per parameter), `mean` and `std` (shape of the grid; nan if the space has
-        no such point), in units of the values.
+        One for each parameter or pair: `names`, `positions` (of the grid, one array per
+        parameter), and `mean` and `std` (with the shape of the grid, in the values'
+        units; nan if the space has no such point).
     params : dict
         The recommended point.
     trials : list of dict
@@ -56,7 +57,7 @@ class ObjectiveDisplay(Display):
     values : array of shape (n,)
         Their values, nan for failures.
     scales : dict of str to Scale
-        The axes of all parameters that vary: full and short names, kind, ends,
+        The axes of all parameters that vary: full and short names, kind, ends and
         categories.
     value_name : str, default="score"
         Label of the value axes.
@@ -64,13 +65,13 @@ class ObjectiveDisplay(Display):
     Attributes
     ----------
     axes_ : array of matplotlib axes
-        One for each parameter, two for a pair.
+        One axes for each parameter, two for each pair.
     figure_ : matplotlib figure
 
     Notes
     -----
-    The posterior is that of `Optimizer.predict`: a MAP model of all the data. It uses
-    the values as they are, even if a policy transforms them for its search.
+    The posterior comes from `Optimizer.predict`, a MAP model of all the data. It uses
+    the untransformed values, even if a policy transforms them for its search.
 
     Examples
     --------
@@ -100,21 +101,21 @@ class ObjectiveDisplay(Display):
         parameters: Sequence[str | tuple[str, str]] | str | None = None,
         value_name: str = "value",
     ) -> Any:
-        """Compute the data of an optimizer and plot them.
+        """Compute the data for an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
-            An optimizer that was told at least one finite value.
+            An optimizer with at least one finite value.
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for each on its own; see
+            The number or name of a branch, or "all" for each on its own; see
             `BranchesDisplay`. None: the branch of the recommended point.
         parameters : str or list of str and pairs of str, default=None
-            Parameters to vary, one or two at a time: ``["C"]``,
-            ``[("C", "gamma")]``. None: those that vary; if there are more than six, the
-            six most important ones (see `ImportanceDisplay`).
+            Parameters to vary, one or two at a time: ``["C"]``, ``[("C", "gamma")]``.
+            None: the parameters that vary, or only the six most important ones if there
+            are more (see `ImportanceDisplay`).
         value_name : str, default="value"
             Label of the value axes.
 
@@ -146,8 +147,8 @@ class ObjectiveDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        Hover over a dot to see the params of the trial. It needs plotly,
-        which the extra ``interactive`` installs.
+        Hover over a dot to see the trial's params. This needs plotly, which the extra
+        ``interactive`` installs.
 
         Returns
         -------
@@ -166,7 +167,8 @@ class ObjectiveDisplay(Display):
         return max(1, min(n_columns, room))
 
     def _rows(self, look: Look) -> list[list[tuple[Slice, int] | None]]:
-        """Return the panels by row: a slice and which map of it; None for no panel."""
+        """Return the panels by row: a slice and which of its maps; None for no
+        panel."""
         n_columns = self._n_columns(look)
         found: list[tuple[Slice, int] | None] = []
         for one in self.slices:
@@ -180,7 +182,7 @@ class ObjectiveDisplay(Display):
         rows = self._rows(look)
         n_columns = len(rows[0])
         height = (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * len(rows)
-        # Characters of categories that may be upright.
+        # Lengths of categories whose labels may be upright.
         longest = [
             max(self.scales[panel[0].names[0]].longest for panel in row if panel)
             for row in rows
@@ -282,7 +284,7 @@ class ObjectiveDisplay(Display):
 
 
 def _asked(cls: str, tried: Tried, parameters: Any) -> list[tuple[str, ...]]:
-    """Return the requested parameters, each a tuple of one or two."""
+    """Return the requested parameters as tuples of one or two names."""
     listed = [parameters] if isinstance(parameters, str) else list(parameters)
     asked = [(one,) if isinstance(one, str) else tuple(one) for one in listed]
     for names in asked:
@@ -309,13 +311,13 @@ class Slice:
     names : tuple of str
         The parameters.
     positions : tuple of array
-        Values along each; categories by their index.
+        Values along each parameter; categories by their index.
     mean, std : array of shape (n,) or (n, m)
-        Posterior mean and deviation, in units of the values; nan if the space has no
-        such point.
+        Posterior mean and standard deviation, in the values' units; nan if the space
+        has no such point.
     connected : bool
-        False if hardly any points differ in one parameter alone (a table of points):
-        the positions are then arbitrary points of the space.
+        False if hardly any points differ in only one parameter, as in a table of
+        points: the positions are then arbitrary points in the space.
     """
 
     names: tuple[str, ...]
@@ -350,7 +352,7 @@ def _plan(
     names: tuple[str, ...],
     scales: Mapping[str, Scale],
 ) -> tuple[list[Any], tuple[Array, ...], bool]:
-    """Return the points of a slice, None for infeasible ones, and their positions."""
+    """Return a slice's points (None if infeasible) and their positions."""
     space = tried.space
     grids = [_grid(space.dimensions[name], len(names)) for name in names]
     points = [
@@ -369,7 +371,7 @@ def _plan(
 
 
 def _grid(dimension: Any, n_names: int) -> list[Any]:
-    """Return values that cover a parameter's range, as many as can be drawn."""
+    """Return values that cover a parameter's range, as many as fit in a drawing."""
     if dimension.size <= _MAP:
         values = dimension.decode(dimension.table())
         return sorted(values) if not hasattr(dimension, "choices") else values

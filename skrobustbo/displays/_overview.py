@@ -16,7 +16,7 @@ _ABOVE, _BELOW = 0.55, 0.4
 
 
 def overview(search: Any) -> Any:
-    """Draw how a search went and, if it has a model, which parameters matter.
+    """Draw how a search went and, if there is a model, which parameters matter.
 
     Parameters
     ----------

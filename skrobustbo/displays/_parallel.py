@@ -14,7 +14,7 @@ from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import broken, longest_word
 
-#: Characters per line of a parameter's name, and of a category.
+#: Maximum number of characters per line of a parameter's name, and of a category.
 _NAME, _WRAP = 18, 16
 #: Lines of text between the bands of two parameters.
 _GAP = 2.2
@@ -22,12 +22,12 @@ _GAP = 2.2
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ParallelCoordinatesDisplay(Display):
-    """Every candidate as a line through the parameters, coloured by its value.
+    """Candidates as lines through the parameters, coloured by value.
 
-    The best candidates are drawn on top. Each parameter has its own axis with its own
-    scale. The axes are stacked, and each lies in a grey band that no line crosses: a
-    line continues straight below its dot. A line is interrupted if a candidate lacks
-    the parameter. Failures are thin and dotted.
+    The best candidates are drawn on top. Each parameter has its own axis and scale. The
+    axes are stacked. Each lies in a grey band that no line crosses; a line continues
+    straight below its dot. A line has a gap where the candidate lacks the parameter.
+    Failures are thin and dotted.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class ParallelCoordinatesDisplay(Display):
         Parameters from top to bottom.
     positions : array of shape (n, n_names)
         Position of each candidate on each axis, from 0 on the left to 1 on the right;
-        nan if it lacks the parameter.
+        nan if the candidate lacks the parameter.
     values : array of shape (n,)
-        Values in the order asked, nan for failures.
+        Values in the order proposed, nan for failures.
     scales : dict of str to Scale
-        The axes: full and short names, kind, ends, categories.
+        The axes: full and short names, kind, ends and categories.
     params : list of dict
         The candidates.
     value_name : str, default="score"
@@ -79,7 +79,7 @@ class ParallelCoordinatesDisplay(Display):
         parameters: Sequence[str] | None = None,
         value_name: str = "value",
     ) -> Any:
-        """Compute the data of an optimizer and plot them.
+        """Compute the data for an optimizer and plot them.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class ParallelCoordinatesDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for each on its own; see
+            The number or name of a branch, or "all" for each on its own; see
             `BranchesDisplay`. None: all candidates, and the parameters of all branches.
         parameters : list of str, default=None
             Parameters from top to bottom. None: all that vary.
@@ -118,8 +118,8 @@ class ParallelCoordinatesDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        Hover over a line to see the params of the candidate. It needs plotly,
-        which the extra ``interactive`` installs.
+        Hover over a line to see the candidate's params. This needs plotly, which the
+        extra ``interactive`` installs.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class ParallelCoordinatesDisplay(Display):
         """Draw the candidates: dots on the rails, lines between the bands."""
         colours = look.value_colours(self.values)
         shown = drawable(self.values)
-        # The best last, on top; failures first, below the others.
+        # The best go last, on top; failures go first, below the others.
         order = np.argsort(np.where(np.isnan(shown), -np.inf, shown), kind="stable")
         for rank, i in enumerate(order):
             failed = bool(np.isnan(shown[i]))
@@ -184,8 +184,8 @@ class ParallelCoordinatesDisplay(Display):
 class _Band:
     """Room for the ticks of one parameter, which lines do not cross.
 
-    It reaches from `top` to `bottom`, in lines of text. `wrap` is the number of
-    characters per line of a category, and `upright` means that categories are rotated.
+    The room extends from `top` to `bottom`, in lines of text. `wrap` is the number of
+    characters per line of a category; `upright` means that categories are rotated.
     """
 
     top: float
@@ -195,11 +195,11 @@ class _Band:
 
 
 def _room(scale: Scale, look: Look) -> tuple[float, int, bool]:
-    """Return the lines of text that the ticks need, and their layout."""
+    """Return how many lines of text the ticks need, and their layout."""
     names = float(len(broken(scale.short, _NAME).splitlines()))
     if scale.kind != "category":
         return max(1.6, names), _WRAP, False
-    # Characters are about 0.58 of the font size wide; names take a third.
+    # Characters are about 0.58 of the font size wide; names take up a third.
     room = 72 * 0.6 * look.width / (0.58 * 0.85 * look.size)
     wrap = int(room / len(scale.labels)) - 1
     if wrap < min(max(map(longest_word, scale.labels)), _WRAP):

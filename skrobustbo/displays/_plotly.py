@@ -1,4 +1,4 @@
-"""Interactive versions of the displays with Plotly: the same data, params on hover."""
+"""Interactive Plotly versions of the displays: the same data, with params on hover."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PALETTE = ("#2F8CD0", "#009E73", "#CC79A7", "#C98A00", "#4A9CCB", "#D55E00")
 _FAILED = "#D55E00"
 #: From the worst value to the best, which stands out on any background.
 _SHARES, _RGB = (0.0, 0.5, 1.0), ((150, 150, 150), (86, 165, 220), (0, 90, 181))
-#: Characters per line of a category, and of a name or value on hover.
+#: Maximum number of characters per line of a category, and of a name or value on hover.
 _WRAP, _HOVER = 14, 60
-#: Where lines of parallel coordinates leave a parameter, below its ticks.
+#: Where lines in parallel coordinates leave a parameter, below its ticks.
 _BELOW = 0.42
 _DOT = 7
 #: Maximum number of numeric ticks.
@@ -57,7 +57,7 @@ def hover(
 
 
 def _lines(text: str, most: int = _HOVER) -> str:
-    """Return a text as HTML, broken into lines."""
+    """Return a text as HTML, broken into several lines."""
     return html.escape(broken(text, most)).replace("\n", "<br>")
 
 
@@ -94,8 +94,8 @@ def _axis(scale: Scale) -> dict[str, Any]:
 def _ticks(scale: Scale) -> tuple[list[float], list[str]]:
     """Return the tick positions of a parameter and their labels.
 
-    By default, Plotly labels numbers between powers by their first digit, which looks
-    like a part of the power before.
+    By default, Plotly labels numbers between powers of ten by their first digit only,
+    which looks like part of the preceding power.
     """
     places, labels = scale.ticks(max(_TICKS, len(scale.labels)))
     if scale.kind == "category":
@@ -126,7 +126,7 @@ def _add_values(
 
 
 def convergence(display: Any) -> Any:
-    """Return the best values so far, with every candidate as a dot."""
+    """Return a figure of the best values so far, with candidates as dots."""
     figure, name, limits = new_figure(), display.value_name, display.limits
     for i, curve in enumerate(display.curves):
         _add_curve(figure, curve, i, name, limits[0])
@@ -139,7 +139,7 @@ def convergence(display: Any) -> Any:
 
 def _add_curve(figure: Any, curve: Any, i: int, name: str, floor: float) -> None:
     colour, group = _PALETTE[i % len(_PALETTE)], {"legendgroup": curve.name}
-    # Equal lines do not hide each other.
+    # Identical lines must not hide each other.
     dash = ("solid", "dash", "dashdot", "dot")[i % 4]
     figure.add_scatter(
         x=curve.numbers,
@@ -172,7 +172,7 @@ def _add_curve(figure: Any, curve: Any, i: int, name: str, floor: float) -> None
 
 
 def objective(display: Any) -> Any:
-    """Return the posterior along parameters, with the trials as dots."""
+    """Return a figure of the posterior along parameters, with trials as dots."""
     n = sum(len(one.names) for one in display.slices)
     n_columns = min(n, 2 if any(len(s.names) == 2 for s in display.slices) else 3)
     n_rows = math.ceil(n / n_columns)
@@ -259,7 +259,7 @@ def _add_map(
 
 
 def parallel(display: Any) -> Any:
-    """Return candidates as lines through the parameters, the best on top."""
+    """Return a figure of candidates as lines through the parameters, best on top."""
     figure = new_figure()
     values = drawable(display.values)
     low, high = filled_range(values)
@@ -299,7 +299,7 @@ def parallel(display: Any) -> Any:
         },
     )
     figure = _dressed(figure)
-    figure.update_yaxes(gridwidth=2, showline=False)  # its grid lines are the rails
+    figure.update_yaxes(gridwidth=2, showline=False)  # the grid lines are the rails
     return figure
 
 
@@ -314,7 +314,7 @@ def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[in
         here = None if math.isnan(share) else share
         x += [here, None, here]
         y += [rail, None, rail + _BELOW]
-    return x[:-2], y[:-2], ([_DOT, 0, 0] * len(rails))[:-2]  # none leaves the last
+    return x[:-2], y[:-2], ([_DOT, 0, 0] * len(rails))[:-2]  # no line leaves the last rail
 
 
 def _add_ticks(figure: Any, scale: Scale, rail: float) -> None:

@@ -16,20 +16,20 @@ from skrobustbo.displays._style import Look, Ticks, panels
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ResourceDisplay(Display):
-    """Learning curves: the values of each candidate, by amount of the resource.
+    """Learning curves: each candidate's value against the amount of the resource.
 
     A line joins the values of one candidate. Candidates evaluated with the full amount
-    are coloured, and the best of them has a thicker line. If the lines cross, the
-    smaller amounts predict the full one poorly.
+    are coloured, and the best of them has a thicker line. If lines cross, values at
+    smaller amounts predict those at the full amount poorly.
 
     Parameters
     ----------
     values : array of shape (n_candidates, n_amounts)
-        Values, in the order of the candidates; nan if not evaluated or failed.
+        The candidates' values; nan if not evaluated or failed.
     failed : array of bool, shape (n_candidates, n_amounts)
         Which evaluations failed.
     amounts : list of float
-        Amounts of the resource, ascending.
+        Amounts of the resource, in ascending order.
     value_name : str, default="score"
         Label of the value axis.
     resource_name : str, default="resource"
@@ -61,7 +61,7 @@ class ResourceDisplay(Display):
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
-        """Compute the data of a fitted search and draw them.
+        """Compute the data for a fitted search and draw them.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class ResourceDisplay(Display):
         value_name: str = "value",
         resource_name: str = "resource",
     ) -> Any:
-        """Compute the data of an optimizer and plot them.
+        """Compute the data for an optimizer and plot them.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class ResourceDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for each on its own; see
+            The number or name of a branch, or "all" for each on its own; see
             `BranchesDisplay`. None: all candidates.
         value_name : str, default="value"
             Label of the value axis.
@@ -152,7 +152,7 @@ class ResourceDisplay(Display):
         self._frame(look, limits, name, Ticks(self.ax_.xaxis, scale))
 
     def _draw_curves(self, look: Look) -> None:
-        """Draw the lines, full evaluations on top."""
+        """Draw the lines, with full evaluations on top."""
         full = np.isfinite(self.values[:, -1])
         best = int(np.nanargmax(self.values[:, -1])) if full.any() else -1
         blue, thin = look.palette[0], look.line
@@ -170,5 +170,5 @@ class ResourceDisplay(Display):
 
 
 def _shown(amount: float) -> str:
-    """Return an amount as text, with all digits of a whole number."""
+    """Return an amount as text; show every digit of a whole number."""
     return f"{amount:.0f}" if float(amount).is_integer() else f"{amount:g}"

@@ -1,4 +1,4 @@
-"""Parameters as axes: positions, ticks and short names, on the parameters' scales."""
+"""Parameters as axes: positions, ticks and short names on each parameter's scale."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from skrobustbo.space import Categorical, distinct, is_number
 
 Array = NDArray[np.float64]
 
-#: Up to this many numbers placed by value get a tick each.
+#: Up to this many numbers placed by value get their own ticks.
 _FEW = 12
 #: Largest logarithm that fits on an axis.
 _MOST = 700.0
-#: Larger values leave no room for margins.
+#: Values above this leave no room for margins.
 _HUGE = 1e300
 
 
@@ -37,9 +37,9 @@ class Scale:
     low, high : float
         Ends of the axis; ignored for categories, which lie at 0, 1, ...
     choices : tuple
-        The values of a choice, in order.
+        The choices, in order.
     labels : tuple of str
-        Their labels, all different.
+        Unique labels for the choices.
     whole : bool
         Whether the values are whole numbers.
     """
@@ -63,11 +63,11 @@ class Scale:
             return float(value)
         try:
             return float(self.index(value))
-        except ValueError:  # an untried number has no position
+        except ValueError:  # a number never tried has no position
             return math.nan
 
     def text(self, params: Mapping[str, Any]) -> str:
-        """Return a point's value as text, numbers to three digits."""
+        """Return a point's value as text; numbers have three digits."""
         at = self.position(params)
         if self.kind == "category":
             return self.labels[int(at)]
@@ -80,22 +80,22 @@ class Scale:
     def unit(self, positions: Any) -> Array:
         """Return positions as fractions of the axis, from 0 to 1."""
         low, high = self._evenly(self.limits)
-        # Halves keep the difference finite for any ends.
+        # Halving the ends keeps their difference finite.
         return (self._evenly(positions) / 2 - low / 2) / (high / 2 - low / 2)
 
     @property
     def longest(self) -> int:
-        """Length of the longest category, 0 without any."""
+        """Length of the longest category; 0 if there are none."""
         return max(map(len, self.labels), default=0)
 
     def _evenly(self, positions: Any) -> Array:
-        """Return positions on a scale that is drawn linearly."""
+        """Return positions transformed to a linear scale."""
         at = np.asarray(positions, dtype=float)
         return np.log(at) if self.kind == "log" else at
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Ends of the axis, with room for dots at the ends of the range."""
+        """Ends of the axis, with room for dots at both ends of the range."""
         if self.kind == "category":
             return -0.5, len(self.labels) - 0.5
         low, high = padded(*map(float, self._evenly([self.low, self.high])))
@@ -104,7 +104,7 @@ class Scale:
         return low, high
 
     def ticks(self, most: int) -> tuple[list[float], list[str]]:
-        """Return about `most` ticks at most, and their labels."""
+        """Return up to about `most` ticks, and their labels."""
         if self.kind == "category":
             step = max(1, math.ceil(len(self.labels) / most))
             places = range(0, len(self.labels), step)
@@ -135,8 +135,8 @@ def pooled(
 ) -> Scale:
     """Return one axis for a parameter that branches define differently.
 
-    It covers the ranges, or lists the choices, of all branches. If values are numbers
-    in one branch and categories in another, they are drawn as categories.
+    The axis covers the ranges, or lists the choices, of all branches. Values that are
+    numbers in one branch and categories in another are drawn as categories.
     """
     first, *others = dimensions
     if all(other == first for other in others):
@@ -160,7 +160,7 @@ def _categories(name: str, short: str, dimension: Categorical) -> Scale:
 
 
 def _placed_by_value(dimension: Categorical) -> bool:
-    """Return whether the choices are numbers spaced by value.
+    """Return whether to place choices by value because they are numbers.
 
     A few evenly spaced numbers are more readable as categories.
     """
@@ -176,7 +176,7 @@ def _placed_by_value(dimension: Categorical) -> bool:
 
 
 def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
-    """Return whether equal distances in the cube are nearly equal ratios."""
+    """Return whether equal distances in the unit cube are nearly equal ratios."""
     if hasattr(dimension, "log"):
         return bool(dimension.log)
     if low <= 0 or high < 10 * low:
@@ -204,7 +204,7 @@ def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return powers of ten between the ends, or round numbers in few decades."""
+    """Return powers of ten between the ends, or round numbers if decades are few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks: list[float] = []
     for digits in ((1, 2, 5), (1, 3), (1,)):
@@ -217,7 +217,7 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def number_label(number: float) -> str:
-    """Return a number as text; very large and small ones as powers of ten."""
+    """Return a number as text; use powers of ten if it is very large or small."""
     if number == 0 or 1e-3 <= abs(number) < 1e4:
         return f"{number:.12g}".replace("-", "\N{MINUS SIGN}")
     mantissa, power = f"{number:.11e}".split("e")
@@ -227,7 +227,7 @@ def number_label(number: float) -> str:
 
 
 def drawable(values: Any) -> Array:
-    """Return values that fit on an axis: infinite ones become nan."""
+    """Return values that fit on an axis, with infinite ones replaced by nan."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), np.clip(values, -_HUGE, _HUGE), math.nan)
 
@@ -235,9 +235,9 @@ def drawable(values: Any) -> Array:
 def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
     """Return the range of values to draw, without margins.
 
-    A few values far below the rest would squeeze all others into one line. If a value
+    A few values far below the rest would squeeze the others into one line. If a value
     is farther below the middle than `cut` times the distance from the middle to the
-    best, the range ends at 0.6 of that.
+    best, the range ends at 0.6 times that distance.
     """
     finite = drawable(values)
     finite = finite[np.isfinite(finite)]
@@ -251,13 +251,13 @@ def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
 
 
 def filled_range(values: Any) -> tuple[float, float]:
-    """Return `value_range`, with margins if it has no width."""
+    """Return `value_range`, with added margins if it has no width."""
     low, high = value_range(values)
     return (low, high) if high > low else padded(low, high)
 
 
 def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
-    """Return the range with margins; a range without width gets one."""
+    """Return the range with margins; a range without width is widened."""
     wide = high > low
     extra = share * high - share * low if wide else 0.1 * abs(high) or 1.0
     return low - extra, high + extra

@@ -1,4 +1,4 @@
-"""`SensitivityDisplay`: how much a miss of the optimum costs."""
+"""`SensitivityDisplay`: how much it costs to miss the optimum."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import short_names
 
-#: Radii of the worst case, as fractions of the largest one.
+#: Number of radii at which the worst case is computed.
 _STEPS = 16
-#: Styles of the parameters with a curve of their own.
+#: Line styles of the parameters with their own curve.
 _CURVES = ("--", "-.", ":")
 
 
@@ -22,9 +22,9 @@ _CURVES = ("--", "-.", ":")
 class SensitivityDisplay(Display):
     """How the score falls around the recommended point.
 
-    The curves show the worst posterior mean within a distance of the recommended point,
-    in unit-cube coordinates: for all numeric and ordered parameters together, and for
-    each of the three most sensitive ones alone.
+    The curves show the worst posterior mean within a given distance of the recommended
+    point, in unit-cube coordinates: one curve for all numeric and ordered parameters
+    together, and one for each of the three most sensitive parameters.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class SensitivityDisplay(Display):
     worst : array of shape (n,)
         Worst posterior mean within each distance.
     worst_of : dict of str to array of shape (n,)
-        The same if only one parameter moves, for each ordered one.
+        The same for each ordered parameter, if only that parameter moves.
     value_name : str, default="score"
         Label of the value axis.
 
@@ -48,9 +48,9 @@ class SensitivityDisplay(Display):
 
     Notes
     -----
-    The worst case is the smallest posterior mean over the points of `Space.ball`,
-    including those of smaller balls: a fixed set of perturbations, exact in spaces of
-    up to 4,096 points. Unordered choices are not perturbed.
+    The worst case is the smallest posterior mean over the points in `Space.ball`,
+    including smaller balls. These points are a fixed set of perturbations, which is
+    exact for spaces of up to 4,096 points. Unordered choices are not perturbed.
 
     Examples
     --------
@@ -80,16 +80,16 @@ class SensitivityDisplay(Display):
         max_eps: float = 0.2,
         value_name: str = "value",
     ) -> Any:
-        """Compute the data of an optimizer and plot them.
+        """Compute the data for an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
-            An optimizer that was told at least one finite value.
+            An optimizer with at least one finite value.
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for each on its own; see
+            The number or name of a branch, or "all" for each on its own; see
             `BranchesDisplay`. None: the branch of the recommended point.
         max_eps : float, default=0.2
             Largest distance, in unit-cube coordinates.
@@ -139,7 +139,7 @@ class SensitivityDisplay(Display):
 def _worst(
     optimizer: Any, params: dict[str, Any], eps: Array
 ) -> tuple[Array, dict[str, Array]]:
-    """Return the worst means within each distance, jointly and by parameter."""
+    """Return the worst mean within each distance, jointly and by parameter."""
     space = optimizer.space.branches[optimizer.space.owner(params)]
     # Parameters that can move a little; an unordered choice has several columns.
     names = [

@@ -1,4 +1,4 @@
-"""Values in the order asked: `ConvergenceDisplay` and `ResetDisplay`."""
+"""Values in the order proposed: `ConvergenceDisplay` and `ResetDisplay`."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Curve:
     values : array of shape (n,)
         Values in the order asked, nan for failures.
     best : array of shape (n,)
-        Best value so far, nan before the first.
+        Best value so far, nan before the first value.
     n_initial : int
-        Number of the last point of the initial design, 0 without any.
+        Number of the last point in the initial design; 0 if there is none.
     bound : float or None
-        Upper bound on what is left to gain, if the optimizer has one.
+        Upper bound on the remaining gain, if the optimizer has one.
     value_stds : array of shape (n,)
-        Standard deviations of the errors of the values: positive for candidates that
-        were stopped early, which are never the best; 0 for others.
+        Standard deviations of the values' errors: positive for candidates that were
+        stopped early, which are never the best; 0 for all others.
     numbers : array of int, shape (n,)
         Numbers of the candidates, from 1.
     params : list of dict
@@ -67,7 +67,7 @@ class Curve:
 
     @property
     def gain(self) -> dict[str, float] | None:
-        """Band of what is left to gain, from the best value up.
+        """Band of the remaining gain, from the best value upwards.
 
         None if unknown.
         """
@@ -82,16 +82,16 @@ class Curve:
 class ConvergenceDisplay(Display):
     """The best value so far against the number of candidates.
 
-    Every value is a dot, failures are crosses at the bottom, and the initial design is
+    Values are dots, failures are crosses at the bottom, and the initial design is
     shaded. Values far below the rest are triangles at the lower edge. A candidate that
-    was stopped early is a bar: two standard deviations on either side of the score
-    predicted from its folds. A band above the line shows what may be left to gain; it
-    starts at the best candidate.
+    was stopped early is a bar that extends two standard deviations on either side of
+    the score predicted from its folds. A band above the line, from the best candidate
+    on, shows what may be left to gain.
 
     Parameters
     ----------
     curves : list of Curve
-        One for each search: `name`, `values`, `best`, `n_initial`, `bound`,
+        One for each search, with `name`, `values`, `best`, `n_initial`, `bound` and
         `value_stds`.
     value_name : str, default="score"
         Label of the value axis.
@@ -99,7 +99,7 @@ class ConvergenceDisplay(Display):
     Attributes
     ----------
     values, best : array of shape (n,)
-        The same for the first curve.
+        The attributes of the first curve.
     ax_ : matplotlib axes
     figure_ : matplotlib figure
 
@@ -130,7 +130,7 @@ class ConvergenceDisplay(Display):
     def from_search(
         cls, search: Any, *, ax: Any = None, names: Any = None, **options: Any
     ) -> Self:
-        """Compute the data of one or several fitted searches and plot them.
+        """Compute the data for one or more fitted searches and plot them.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class ConvergenceDisplay(Display):
         largest: Any = None,
         earlier: bool = True,
     ) -> Self:
-        """Compute the data of one or several optimizers and plot them.
+        """Compute the data for one or more optimizers and plot them.
 
         Parameters
         ----------
@@ -175,18 +175,19 @@ class ConvergenceDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for one line per branch, at the
-            numbers of its candidates in the search. None: all candidates together.
+            The number or name of a branch, or "all" for one line per branch, with
+            candidates numbered as in the search. None: all candidates together.
         names : str or list of str, default=None
             Names for the legend. None: those of their policies.
         value_name : str, default="value"
             Label of the value axis.
         largest : float or list of float, default=None
-            The largest possible value, such as 1 for an accuracy. The shaded area of
-            what is left to gain ends there. None: unknown.
+            The largest possible value, such as 1 for an accuracy, where the band of the
+            remaining gain ends. None: unknown.
         earlier : bool, default=True
-            Whether to draw values told before the first point was asked. In
-            `from_search`, the default is False, which leaves out those of `previous`.
+            Whether to draw values that the optimizer had before it proposed a point. In
+            `from_search`, the default is False, which leaves out values from
+            `previous`.
 
         Returns
         -------
@@ -196,7 +197,7 @@ class ConvergenceDisplay(Display):
         parts: list[tuple[Any, Any]] = [(one, None) for one in optimizers]
         labels, kind = [type(one.policy).__name__ for one in optimizers], "searches"
         if branch is not None:
-            # The bound on what is left to gain covers the whole search only.
+            # The bound on the remaining gain only applies to the whole search.
             parts, largest = _branches(cls.__name__, optimizers, branch), None
             every = branch_names(optimizers[0].space)
             labels, kind = [every[i] for _, i in parts], "branches"
@@ -215,8 +216,8 @@ class ConvergenceDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        Hover over a dot to see the params of the candidate. It needs plotly,
-        which the extra ``interactive`` installs.
+        Hover over a dot to see the candidate's params. This needs plotly, which the
+        extra ``interactive`` installs.
 
         Returns
         -------
@@ -263,7 +264,7 @@ def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
 
 
 def _branches(cls: str, optimizers: Sequence[Any], branch: Any) -> list[Any]:
-    """Yield the requested branches of one search that were tried."""
+    """Yield the requested branches in which a search tried candidates."""
     if len(optimizers) > 1:
         raise ValueError(
             f"The 'branch' of {cls} must be None for several searches. Got {branch!r} "
@@ -276,10 +277,10 @@ def _branches(cls: str, optimizers: Sequence[Any], branch: Any) -> list[Any]:
 
 
 def _bound(optimizer: Any, largest: float | None) -> float | None:
-    """Return the bound on what is left to gain, None without one."""
+    """Return the bound on the remaining gain, or None if there is none."""
     try:
         bound = float(optimizer.regret_bound(calibrated=True))
-    except ValueError:  # the policy seeks something else, or no value is known
+    except ValueError:  # the policy has another goal, or no value is known
         return None
     left = math.inf if largest is None else largest - optimizer.best_value_
     return min(bound, max(0.0, left))
@@ -298,7 +299,7 @@ def _curve(
         name=name,
         values=values,
         best=np.fmax.accumulate(np.where(stds > 0, math.nan, values)),
-        # With branches, the design is mixed, and the bound covers the whole search.
+        # A branch has no design or bound of its own.
         n_initial=last_initial([one["model_label"] for one in records if is_whole]),
         bound=_bound(optimizer, largest) if is_whole else None,
         value_stds=stds,
@@ -316,10 +317,10 @@ def _draw(
     end = curve.n_initial + 0.5
     if curve.n_initial and alone:
         ax.axvspan(0.5, end, color=look.ink, alpha=0.08, lw=0, label="initial")
-    elif curve.n_initial:  # with several searches, only its end is marked
+    elif curve.n_initial:  # with several searches, mark only its end
         line = {"color": colour, "alpha": 0.6, "lw": 0.7, "ls": ":"}
         ax.axvline(end, label="end of the initial design", **line)
-    dashes = ("-", "--", "-.", ":")[number % 4]  # equal lines do not hide each other
+    dashes = ("-", "--", "-.", ":")[number % 4]  # identical lines must not hide each other
     line = {"color": colour, "lw": 1.3 * look.line, "ls": dashes, "zorder": 3}
     label = f"{curve.name}: best so far" if alone else curve.name
     best = drawable(curve.best)
@@ -343,23 +344,24 @@ def _draw(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ResetDisplay(Display):
-    """Values over time, the resets of the policy, and the values in use.
+    """Values over time, the policy's resets, and the values in use.
 
-    Resets are vertical lines. The values that the policy currently uses are shaded;
-    forgotten ones are pale. A grey bar shows the prediction before each evaluation,
+    Vertical lines mark resets. Values that the policy currently uses are shaded, and
+    forgotten ones are pale. Each grey bar shows the prediction before an evaluation,
     with two standard deviations on either side. A value outside its bar may trigger a
-    reset. The axis covers values and bars.
+    reset.
 
     Parameters
     ----------
     values : array of shape (n,)
         Values in the order asked, nan for failures.
     resets : array of int
-        Numbers, from 1, of the candidates whose value caused a reset.
+        Numbers, starting at 1, of the candidates whose values caused a reset.
     remembered : array of bool, shape (n,)
-        Whether the policy currently uses a value.
+        Whether the policy currently uses each value.
     expected, deviation : array of shape (n,)
-        Predictions before the evaluation, nan without one.
+        Mean and standard deviation predicted before each evaluation; nan if there was
+        no prediction.
     value_name : str, default="score"
         Label of the value axis.
 
@@ -403,7 +405,7 @@ class ResetDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         branch : int, str or None, default=None
-            A branch by its number or name, or "all" for each on its own; see
+            The number or name of a branch, or "all" for each on its own; see
             `BranchesDisplay`. None: all candidates.
         value_name : str, default="value"
             Label of the value axis.

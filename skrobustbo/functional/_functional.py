@@ -38,9 +38,9 @@ _UNDER_WAY = "The run is in progress."
 
 
 class SearchResult(OptimizeResult):
-    """An `OptimizeResult` whose ``values`` are those of the function.
+    """An `OptimizeResult` with the function's values in ``values``.
 
-    The plain class is a dict and would return its method ``values`` instead.
+    In the plain class, a dict, ``values`` would be the method instead.
     """
 
     @property
@@ -69,11 +69,11 @@ def maximize(
     Parameters
     ----------
     func : callable
-        Takes a params dict and returns a number; nan is a failed evaluation. Exceptions
-        are passed on to the caller, with the result so far in the attribute ``result``.
-        It must be picklable if several jobs run in processes.
+        Takes a params dict and returns a number, or nan if the evaluation failed.
+        Exceptions propagate to the caller, with the result so far in the attribute
+        ``result``. The function must be picklable if several jobs run in processes.
     space : Space, dict or list of dict
-        The search space; the dicts of a list are branches of one search.
+        The search space; the dicts in a list are branches of one search.
     n_iter : int, default=50
         Total number of evaluations.
     policy : str or Policy, default="robust"
@@ -83,20 +83,21 @@ def maximize(
     initial_params : list of dict, default=None
         Points to evaluate first.
     constraints : callable, default=None
-        Takes a params dict and returns True if the function may be evaluated there.
+        Takes a params dict and returns whether to allow it.
     n_jobs : int, default=None
-        Number of evaluations to run in parallel with joblib, on its current backend,
-        each in a separate worker. It does not change which points are evaluated.
+        Number of evaluations to run in parallel on joblib's current backend, each in a
+        separate worker. It does not change which points are evaluated.
     batch_size : int, default=1
-        Number of points asked before the first of them is told.
+        Number of points to propose before the first of them has a value.
     schedule : {"rounds", "window", "free"}, default="rounds"
-        When to ask the next point. "rounds": when all of a round are evaluated.
-        "window": when the oldest running one is; values are told in the order asked.
-        "free": when any is; the points then depend on how long each one takes.
+        When to propose the next point. "rounds": when a whole round has been evaluated.
+        "window": when the oldest running evaluation has finished; the model receives
+        values in the order proposed. "free": when any evaluation has finished; the
+        points then depend on how long each one takes.
     callback : callable, default=None
         Called with ``intermediate_result``, the result so far, after every evaluation.
-        Raise `StopIteration` to end the run. Other exceptions are treated like those of
-        `func`.
+        Raise `StopIteration` to end the run. Other exceptions are treated like those
+        from `func`.
     random_state : int, RandomState or None, default=None
         Seed of all randomness.
 
@@ -105,7 +106,7 @@ def maximize(
     result : scipy.optimize.OptimizeResult
         ``x`` (params dict of the best value), ``fun`` (that value), ``params_history``,
         ``values``, ``optimizer``, ``nfev``, ``success``, ``message``. After Ctrl-C (or
-        SIGTERM) it is the result so far, and ``success`` is False.
+        SIGTERM), this is the result so far, and ``success`` is False.
 
     Raises
     ------
@@ -141,7 +142,7 @@ def minimize(
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
-    """Minimise a function of a params dict: `maximize` with the sign flipped.
+    """Minimise a function of a params dict, like `maximize` with the sign flipped.
 
     Parameters
     ----------
@@ -154,8 +155,8 @@ def minimize(
     Returns
     -------
     result : scipy.optimize.OptimizeResult
-        As in `maximize`, with ``fun`` and ``values`` of `func`; ``optimizer`` maximises
-        its negative.
+        As in `maximize`. ``fun`` and ``values`` have the sign of `func`, but
+        ``optimizer`` maximises its negative.
 
     Raises
     ------
@@ -215,7 +216,7 @@ def _run(
             run.stop(KeyboardInterrupt())
         if isinstance(run.error, KeyboardInterrupt) and not found.nfev:
             raise run.error
-    # Not inside, because context managers set attributes of passing exceptions.
+    # Raised outside, because context managers change exceptions that pass through.
     return found if run.error is None else _cut_short(found, run.error, n_iter)
 
 
@@ -257,7 +258,7 @@ def _cut_short(
 
 
 class _Evaluation:
-    """Evaluates the function at a point, in place of a fit on a fold."""
+    """Evaluates the function at a point, in place of fitting a fold."""
 
     def __init__(self, func: Objective) -> None:
         self._func, self.nested, self._pid = func, False, os.getpid()
@@ -277,16 +278,16 @@ class _Evaluation:
         return fold.key, result, time.perf_counter() - start
 
     def alone(self, fold: Fold) -> Self:
-        """Return itself: all points need the same."""
+        """Return the object itself, which suits every point."""
         return self
 
     def failed(self, fold: Fold, reason: str) -> RawResult:
-        """Never called: repeated deaths raise an error."""
+        """Never called, because repeated worker deaths raise an error."""
         raise AssertionError(reason)
 
 
 def _number(value: Any, params: Mapping[str, Any]) -> float:
-    """Return the function's return value as a float; ValueError unless a number."""
+    """Return the function's value as a float; ValueError unless it is a number."""
     try:
         return checked_value(value)
     except ValueError:
@@ -297,7 +298,7 @@ def _number(value: Any, params: Mapping[str, Any]) -> float:
 
 
 class _Calls:
-    """The source of points, and the receiver of their values."""
+    """Proposes points and receives their values."""
 
     def __init__(
         self,
@@ -328,7 +329,7 @@ class _Calls:
         return Batch(points) if points else None
 
     def tell(self, batch: Batch) -> None:
-        """Tell the optimizer values, and call the callback after each."""
+        """Pass values to the optimizer, and call the callback after each one."""
         for point in batch.over:
             (result,) = point.used
             self._optimizer._record(point.trial, self._sign * result["value"])
@@ -339,10 +340,10 @@ class _Calls:
             except StopIteration:
                 self._is_stopped, self.message = True, "The callback ended the run."
             except BaseException as error:
-                self.stop(error)  # after the other points of the batch are told
+                self.stop(error)  # after recording the other points in the batch
 
     def stop(self, error: BaseException) -> None:
-        """End the run because of an exception; only the first one counts."""
+        """End the run with an exception; later exceptions are ignored."""
         self._is_stopped, self.error = True, self.error or error
 
 

@@ -1,5 +1,4 @@
-"""Integrations: policies for Optuna and Ray Tune, searches in MLflow.
+"""Integrations: policies for Optuna and Ray Tune, and searches in MLflow.
 
-Each module must be imported by name, and needs its package when its class is
-instantiated.
+Import each module by name. It needs its package only when you use its contents.
 """

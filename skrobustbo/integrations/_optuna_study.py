@@ -22,7 +22,7 @@ _PLAIN = (type(None), bool, int, float, str)
 
 @dataclass(frozen=True)
 class Row:
-    """A candidate with its score, nan without one, and the scores of its folds."""
+    """A candidate with its score (nan if it has none) and the scores of its folds."""
 
     params: Params
     score: float
@@ -46,32 +46,32 @@ def to_study(
         A fitted search, the path of a checkpoint, or what `load_checkpoint` returns.
     metric : str, default=None
         The metric to use as the value of trials, if the search has several. Default:
-        the one that `refit` names, or that the search in the checkpoint optimised.
+        the metric that `refit` names, or that the search in the checkpoint optimised.
     storage : str or optuna.storages.BaseStorage, default=None
         Where to store the study, such as ``"sqlite:///study.db"``. Default: in memory.
     study_name : str, default=None
-        Default: a name chosen by Optuna.
+        Name of the study. Default: Optuna chooses one.
 
     Returns
     -------
     study : optuna.study.Study
-        It has a trial for each candidate, with the mean scores of its first folds as
-        intermediate values. Candidates that a race stopped, or that were evaluated with
-        a part of a resource, are pruned trials. Failed candidates are failed trials.
+        It has a trial for each candidate, with the mean scores over its first folds as
+        intermediate values. Candidates that a race stopped, or that used only part of a
+        resource, are pruned trials. Failed candidates are failed trials.
 
     Raises
     ------
     ImportError
         If Optuna is not installed.
     ValueError
-        If there are several metrics, and it is unclear which one is meant.
+        If there are several metrics, and it is unclear which one to use.
 
     Notes
     -----
-    Scores are maximized, as in scikit-learn. Optuna has fewer types of choices: others,
-    such as estimators, become texts. Optuna stores no values outside a range. So an
-    untuned estimator outside the space has no parameters; they are in its user
-    attributes. The times of its trials are those of the conversion.
+    Scores are maximized, as in scikit-learn. Optuna allows fewer types of choices:
+    others, such as estimators, become text. Optuna stores no values outside a range, so
+    the parameters of an untuned estimator outside the space are stored as user
+    attributes of its trial. The trials carry the time of the conversion.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def _of_checkpoint(loaded: LoadedSearch, metric: str | None) -> Iterator[Row]:
 
 # Ranges as distributions --------------------------------------------------------------
 
-#: For each parameter, its range in each branch that has it: the lower end, the upper
+#: Maps each parameter to its range in each of its branches: the lower end, the upper
 #: end, and whether the scale is logarithmic; None for choices.
 Ends = dict[str, list[tuple[float, float, bool] | None]]
 

@@ -1,4 +1,4 @@
-"""MLflow: one run per search, with a nested run for each candidate."""
+"""MLflow: a run for each search, with a nested run for each candidate."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ Record = dict[str, Any]
 #: Tags that identify the runs of a search and of its candidates.
 _SEARCH, _CANDIDATE = "skrobustbo.search", "skrobustbo.candidate"
 _PARENT = "mlflow.parentRunId"
-#: Tags that the runs of candidates share with that of their search.
+#: Tags that candidates' runs copy from the run of their search.
 _SHARED = {"mlflow.user", "mlflow.source.name", "mlflow.source.type"}
-#: Maximum entries of a kind in one request, and characters that all stores of MLflow
-#: accept.
+#: Maximum number of entries per request, and text lengths that every MLflow store
+#: accepts.
 _AT_ONCE, _LONGEST_NAME, _LONGEST_VALUE = 100, 250, 500
 
 
 class MLflowCallback(BaseEstimator):
-    """Log a search to MLflow, when passed as `on_trial`.
+    """Log a search to MLflow; pass an instance as `on_trial`.
 
-    The search is one run, and each of its candidates is a nested run, written as soon
-    as the candidate is finished. Parameters and metrics have the names that MLflow's
-    autologging uses for `RandomizedSearchCV`. With a `checkpoint`, a search that was
-    interrupted or killed continues its run.
+    The search is one run, and each candidate is a nested run, written as soon as it
+    finishes. Parameters and metrics have the names that MLflow's autologging uses for
+    `RandomizedSearchCV`. With a `checkpoint`, a search that was interrupted or killed
+    resumes its run.
 
     Parameters
     ----------
     run_name : str, default=None
-        Name of the run of the search. None: MLflow chooses one.
+        Name of the search's run. None: MLflow chooses one.
 
     Attributes
     ----------
     run_id_ : str
-        The run of the last search. To add to it, use ``mlflow.start_run(run_id=...)``.
+        The ID of the latest search's run. To add to it, use
+        ``mlflow.start_run(run_id=...)``.
 
     Raises
     ------
@@ -56,25 +57,26 @@ class MLflowCallback(BaseEstimator):
     Notes
     -----
     The runs go to MLflow's current tracking server and experiment. If a run is active
-    when `fit` is called, and does not belong to another search, it becomes the run of
-    the search and stays active. Otherwise a new run starts and ends with `fit`. It is
-    active during `fit`, so autologging, if it is on, logs the refitted best model
+    when you call `fit`, and it does not belong to another search, it becomes the
+    search's run and stays active. Otherwise a new run starts and ends with `fit`. The
+    run is active during `fit`, so autologging, if enabled, logs the refitted best model
     there.
 
-    At the end, the run of the search gets the parameters ``best_<name>``, the metric
-    ``best_cv_score``, and the tags ``best_candidate`` and ``stop_reason``. MLflow never
-    changes a parameter of a run. If a longer search finds a better candidate in the
-    same run, the new values become tags of the same names.
+    At the end, the search's run gets the parameters ``best_<name>``, the metric
+    ``best_cv_score``, and the tags ``best_candidate`` and ``stop_reason``. MLflow does
+    not allow a run's parameters to change. If a longer search finds a better candidate
+    in the same run, the new values become tags with the same names.
 
-    The run of a candidate has its parameters, and the tags ``skrobustbo.candidate``
-    (its number), ``status``, ``model_label`` and ``failure``. Its metrics are
-    ``mean_test_score``, ``std_test_score``, ``split0_test_score`` and so on (with
-    several metrics, their names instead of ``score``), ``mean_fit_time``,
+    A candidate's run has its parameters, and the tags ``skrobustbo.candidate`` (its
+    number), ``status``, ``model_label`` and ``failure``. The metrics are
+    ``mean_test_score``, ``std_test_score``, ``split0_test_score`` and so on (if there
+    are several metrics, with their names instead of ``score``), ``mean_fit_time``,
     ``mean_score_time``, ``model_mean`` and ``model_std``. If a race stopped the
-    candidate, or it had a part of a resource, only the scores of its folds are logged.
+    candidate, or it used only part of a resource, only the scores of its folds are
+    logged.
 
     If MLflow fails, you get one warning and the search continues. Missing entries are
-    logged at the end, if MLflow works by then.
+    logged at the end if MLflow works again by then.
 
     Examples
     --------
@@ -114,10 +116,10 @@ class MLflowCallback(BaseEstimator):
         search : RobustBayesSearchCV
             The search.
         identity : str
-            Identifies the search, also after a crash.
+            Identifies the search, even after a crash.
         """
         self.__dict__.pop("run_id_", None)
-        # Searches in several threads may share the callback.
+        # Searches in different threads may share the callback.
         self.__dict__.setdefault("_logs", {})[get_ident()] = _Log(identity)
         self._attempt(self._begin)
 
@@ -133,7 +135,7 @@ class MLflowCallback(BaseEstimator):
             self._attempt(lambda: self._begin().log(trial))
 
     def on_search_end(self, search: Any, trials: Sequence[Record] | None) -> None:
-        """Log what is still missing, and end the run.
+        """Log anything still missing, and end the run.
 
         Parameters
         ----------
@@ -161,7 +163,7 @@ class MLflowCallback(BaseEstimator):
         return log
 
     def _attempt(self, what: Callable[[], Any]) -> None:
-        """Call a function; the first error becomes a warning, others are ignored."""
+        """Call a function; warn of the first error and ignore later ones."""
         try:
             what()
         except Exception as error:
@@ -194,7 +196,7 @@ class MLflowCallback(BaseEstimator):
 
 @dataclass
 class _Log:
-    """The state of logging a search, and whether it has failed."""
+    """The logging state of a search, and whether logging has failed."""
 
     identity: str
     runs: _Runs | None = None
@@ -202,7 +204,7 @@ class _Log:
 
 
 class _Runs:
-    """The run of a search, new or resumed, and those of its candidates.
+    """The run of a search, new or resumed, and its candidates' runs.
 
     Attributes
     ----------
@@ -220,9 +222,9 @@ class _Runs:
         run: Any = known[0] if known else None
         if run is None and active is not None:
             now = client.get_run(active.info.run_id)
-            # A run of another search becomes the parent of this one.
+            # A run that belongs to another search becomes the parent of the new run.
             run = None if _SEARCH in now.data.tags else now
-        #: Whether to end it: not if the user has started it.
+        #: Whether we started the run, and so must end it.
         self._is_ours = run is None or active is None or _id(run) != _id(active)
         if self._is_ours:
             run = mlflow.start_run(
@@ -243,7 +245,7 @@ class _Runs:
         self.logged = {n for n, each in numbered if each.info.status != "RUNNING"}
 
     def log(self, trial: Record) -> None:
-        """Write the run of a candidate, again if it exists."""
+        """Write a candidate's run, or rewrite it if it exists."""
         number, status = trial["number"], trial["status"]
         client = _mlflow().MlflowClient()
         if number not in self._candidates:
@@ -305,7 +307,7 @@ def _id(run: Any) -> str:
 
 
 def _found(experiments: list[str] | None, tag: str, value: str) -> list[Any]:
-    """Return the runs with a tag, oldest first; None: in the current experiment."""
+    """Return the runs with a tag, oldest first; None means the current experiment."""
     return _mlflow().search_runs(
         experiments,
         f"tags.`{tag}` = '{value}'",
@@ -315,7 +317,7 @@ def _found(experiments: list[str] | None, tag: str, value: str) -> list[Any]:
 
 
 def _metrics(trial: Record) -> dict[str, float]:
-    """Return the numbers of a candidate, named like columns of `cv_results_`."""
+    """Return a candidate's numbers, named like the columns of `cv_results_`."""
     scores = trial["split_scores"]
     if not isinstance(scores, dict):
         scores = {"score": scores}
@@ -344,7 +346,7 @@ def _text(value: Any) -> str:
     """Return a value as text that every store accepts."""
     try:
         text = str(value)
-    except Exception:  # raised by an object of the user
+    except Exception:  # user objects may raise anything
         text = f"<{type(value).__name__}>"
     return text.encode("utf-8", "replace").decode().replace("\0", "?")[:_LONGEST_VALUE]
 
@@ -357,7 +359,7 @@ def _write(
     *,
     step: int = 0,
 ) -> None:
-    """Write parameters, metrics and tags of a run in requests of allowed size."""
+    """Write a run's parameters, metrics and tags in requests of an allowed size."""
     mlflow, now = _mlflow(), int(1000 * time.time())
     entities = mlflow.entities
     kinds = {

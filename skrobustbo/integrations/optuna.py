@@ -1,4 +1,4 @@
-"""Optuna: a sampler that asks the package's policies, and searches as studies."""
+"""Optuna: a sampler that uses this package's policies, and searches as studies."""
 
 from __future__ import annotations
 
@@ -35,36 +35,37 @@ __all__ = ["RobustSampler", "to_study"]
 Params = dict[str, Any]
 
 _BaseSampler: Any = optional_base("optuna.samplers", "BaseSampler", "Optuna", "optuna")
-#: Attempts to avoid proposals that other workers made at the same time; after that, the
-#: point is random.
+#: Number of attempts to avoid a clash with other workers' simultaneous proposals; after
+#: that, the point is random.
 _MOST_ATTEMPTS = 8
 _PAUSE = 0.01
 
 
 class RobustSampler(_BaseSampler):
-    """Choose the parameters of an Optuna study with a policy of this package.
+    """Choose the parameters of an Optuna study with one of this package's policies.
 
-    The sampler stores everything in the study: it builds its models from the trials at
-    each step. So several processes may work on one study, each with its own sampler,
-    and you can continue a study at any time.
+    The sampler stores everything in the study and rebuilds its models from the trials
+    at each step. Several processes can therefore work on one study, each with its own
+    sampler, and you can continue a study at any time.
 
     Parameters
     ----------
     policy : str or Policy, default="robust"
-        How to choose points: a name from `skrobustbo.policies.available` or an object.
+        How to choose points: a name from `skrobustbo.policies.available` or a policy
+        object.
     seed : int, default=None
-        Seed of all randomness. Workers that share a study should have different seeds,
-        or none.
+        Seed of all randomness. Give workers that share a study different seeds, or
+        none.
     n_startup_trials : int, default=None
         Number of trials before the models take over. Default: 2 d + 2 for d parameters.
     horizon : int, default=None
         Total number of planned trials, if known; some policies use it.
     independent_sampler : optuna.samplers.BaseSampler, default=None
-        Draws parameters without any finished trial, such as those of the first trial.
-        Default: at random.
+        Draws parameters that no finished trial has, such as all parameters of the first
+        trial. Default: random sampling.
     constraints_func : callable, default=None
-        Takes a finished trial and returns numbers; those above 0 are violations. A
-        trial with a violation counts as a failure. Constraints set by the objective
+        Takes a finished trial and returns numbers; any number above 0 is a violation. A
+        trial with a violation counts as a failure. Constraints that the objective sets
         with ``trial.set_constraint`` count too.
 
     Raises
@@ -76,12 +77,12 @@ class RobustSampler(_BaseSampler):
 
     Notes
     -----
-    Parameters that always occur together are modelled together. A parameter that occurs
-    only in some trials belongs to another group, with its own models.
+    Parameters that always occur together share their models. A parameter that occurs
+    only in some trials belongs to a separate group with its own models.
 
-    Running trials of all workers count as pending points. Trials that fail, or violate
-    a constraint, count as failures. A pruned trial counts with its last intermediate
-    value, but no better than the median of the completed trials before it.
+    All workers' running trials count as pending points. Trials that fail or violate a
+    constraint count as failures. A pruned trial counts with its last intermediate
+    value, or with the median of the completed trials before it if that is worse.
 
     Examples
     --------
@@ -115,14 +116,14 @@ class RobustSampler(_BaseSampler):
             checked_callable(
                 "constraints_func", constraints_func, "RobustSampler", "a trial"
             )
-        # What a note depends on besides the space: workers may have other policies.
+        # What a note depends on besides the space, as workers' policies may differ.
         self._settings = zlib.crc32(f"{self._policy!r} {self._horizon}".encode())
         self._constraints_func = constraints_func
         self._independent_sampler = independent_sampler
         self._forget()
 
     def _forget(self) -> None:
-        """Discard everything read or computed; it can be rebuilt."""
+        """Discard everything that was read or computed and can be rebuilt."""
         self._lock = threading.RLock()
         self._reader = Reader()
         self._warned: set[str] = set()
@@ -139,14 +140,14 @@ class RobustSampler(_BaseSampler):
     # Methods called by Optuna ---------------------------------------------------------
 
     def reseed_rng(self) -> None:
-        """Draw a new seed; Optuna calls it when trials run in several threads."""
+        """Draw a new seed; Optuna calls this when trials run in several threads."""
         with self._lock:
             self._seed = _seed_of()
             if self._independent_sampler is not None:
                 self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
-        """Return the parameters of finished trials, without constants.
+        """Return the parameters of finished trials, excluding constants.
 
         Parameters
         ----------
@@ -187,7 +188,7 @@ class RobustSampler(_BaseSampler):
         ----------
         study : optuna.Study
         trial : optuna.trial.FrozenTrial
-            The trial that gets them.
+            The trial that gets the parameters.
         search_space : dict of str to distribution
 
         Returns
@@ -205,7 +206,7 @@ class RobustSampler(_BaseSampler):
     def sample_independent(
         self, study: Any, trial: Any, param_name: str, param_distribution: Any
     ) -> Any:
-        """Return a value of one parameter, independently of other trials.
+        """Return a value for one parameter, independently of other trials.
 
         Parameters
         ----------
@@ -221,7 +222,8 @@ class RobustSampler(_BaseSampler):
         _check_single_objective(study)
         sampler = self._independent_sampler
         if sampler is None:
-            # From the seed and the trial alone, so workers need no common generator.
+            # Depends only on the seed and the trial, so workers need no common
+            # generator.
             name = zlib.crc32(param_name.encode())
             seed = _seed_of(self._seed, trial.number, name)
             samplers = importlib.import_module("optuna.samplers")
@@ -262,8 +264,9 @@ class RobustSampler(_BaseSampler):
     def _agreed(self, study: Any, trial: Any, wanted: Mapping[str, Any]) -> Params:
         """Return params that no other worker has proposed.
 
-        They are written to the storage before those of others are read again. So at
-        least one of two workers with the same point sees it and proposes another.
+        They are written to the storage before other workers' proposals are read again.
+        If two workers propose the same point, at least one of them sees this and
+        proposes another point.
         """
         for attempt in range(_MOST_ATTEMPTS + 1):
             others = _others(study, trial)
@@ -279,7 +282,7 @@ class RobustSampler(_BaseSampler):
             latest = [o for o in _others(study, trial) if o.number not in known]
             if not self._taken(new, latest):
                 break
-            # Synchronised workers would choose the same point again.
+            # Without a pause, synchronised workers would choose the same point again.
             time.sleep(_PAUSE * attempt * (1 + trial.number % 7))
         points = [proposal["point"] for proposal in proposals]
         found = [g.outside(p) for g, p in zip(groups, points, strict=True)]
@@ -297,7 +300,7 @@ class RobustSampler(_BaseSampler):
     def _proposal(
         self, study: Any, trial: Any, group: Group, others: Sequence[Any], attempt: int
     ) -> tuple[Params, bool]:
-        """Return the proposal of a trial for a group, and whether its point is new."""
+        """Return a trial's proposal for a group, and whether its point is new."""
         sign = 1 if study.direction.name == "MAXIMIZE" else -1
         noted = self._reader.noted(others, group, self._settings, sign)
         n_asked = self._reader.count(others, group)
@@ -321,7 +324,7 @@ class RobustSampler(_BaseSampler):
         optimizer = self._new(group)
         try:
             memory = replay(optimizer, noted, n_asked=n_asked, memory=memory)
-        except ValueError:  # notes of another version: points and values are enough
+        except ValueError:  # notes from another version are not needed
             optimizer = self._new(group)
             bare = [StoredTrial(each.params, each.value, {}) for each in noted]
             memory = replay(optimizer, bare, n_asked=n_asked)
@@ -371,6 +374,6 @@ def _checked_constraints(values: Any) -> tuple[float, ...]:
 
 
 def _seed_of(*where: int) -> int:
-    """Return a seed made of numbers, or an unpredictable one without any."""
+    """Return a seed made from numbers, or an unpredictable one if there are none."""
     entropy = np.random.SeedSequence(where or None)
     return int(entropy.generate_state(1)[0])

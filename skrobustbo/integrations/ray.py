@@ -1,4 +1,4 @@
-"""Ray Tune: a searcher that asks the package's policies."""
+"""Ray Tune: a searcher that uses this package's policies."""
 
 from __future__ import annotations
 
@@ -29,22 +29,21 @@ _OWNER = "RobustSearcher"
 
 
 class RobustSearcher(_Searcher):
-    """Choose the configs of Ray Tune's trials with a policy of this package.
+    """Choose the configs of Ray Tune's trials with one of this package's policies.
 
-    Trials that run at the same time count as pending points, so no two get the same
-    config.
+    Concurrent trials count as pending points, so no two of them get the same config.
 
     Parameters
     ----------
     space : dict, default=None
-        A search space of Ray Tune, nested or not. Default: the ``param_space`` of the
-        tuner.
+        A Ray Tune search space, nested or flat. Default: the tuner's ``param_space``.
     metric : str, default=None
-        The result to optimise. Default: that of the tuner.
+        The result to optimise. Default: the tuner's metric.
     mode : {"max", "min"}, default=None
-        Whether to maximise or minimise. Default: that of the tuner.
+        Whether to maximise or minimise. Default: the tuner's mode.
     policy : str or Policy, default="robust"
-        How to choose configs: a name from `skrobustbo.policies.available` or an object.
+        How to choose configs: a name from `skrobustbo.policies.available` or a policy
+        object.
     points_to_evaluate : list of dict, default=None
         Configs to try first.
     seed : int, default=None
@@ -63,10 +62,10 @@ class RobustSearcher(_Searcher):
 
     Notes
     -----
-    A trial counts with its last result, even if a scheduler stopped it early. A trial
+    The last result of a trial counts, even if a scheduler stopped it early. A trial
     that raises an error, or has no result for the metric, counts as a failure.
 
-    Ray Tune stores the state with an experiment, as JSON.
+    Ray Tune stores the searcher's state as JSON with the experiment.
 
     Examples
     --------
@@ -110,7 +109,7 @@ class RobustSearcher(_Searcher):
         self._optimizer: Optimizer | None = None
         #: Points of the running trials.
         self._running: dict[str, Params] = {}
-        #: A restored state, before there is a space.
+        #: The restored state, until there is a space.
         self._read: dict[str, Any] | None = None
         if space is not None:
             self._set_up(space)
@@ -132,7 +131,7 @@ class RobustSearcher(_Searcher):
         Returns
         -------
         taken : bool
-            False if there was already a search space.
+            False if the searcher already had a search space.
         """
         _check_objective(metric, mode)
         if self._space is not None and config:
@@ -171,7 +170,7 @@ class RobustSearcher(_Searcher):
         return self._optimizer, self._space
 
     def suggest(self, trial_id: str) -> Any:
-        """Return the config of a new trial, or say that a finite space is used up.
+        """Return a new trial's config, or report that a finite space is used up.
 
         Parameters
         ----------
@@ -190,7 +189,7 @@ class RobustSearcher(_Searcher):
         return space.config_of(point)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Do nothing: only the last result of a trial counts.
+        """Do nothing, because only the last result of a trial counts.
 
         Parameters
         ----------
@@ -235,7 +234,7 @@ class RobustSearcher(_Searcher):
         error : bool, default=False
             Whether it failed.
         pruned : bool, default=False
-            Whether it was stopped early; its value counts anyway.
+            Whether it was stopped early; the value counts either way.
         intermediate_values : list of float, default=None
             Not used.
         """
@@ -244,7 +243,7 @@ class RobustSearcher(_Searcher):
         optimizer.tell(point, self._larger_is_better(None if error else value))
 
     def _larger_is_better(self, value: Any) -> float:
-        if hasattr(value, "item"):  # of NumPy or a tensor
+        if hasattr(value, "item"):  # a NumPy scalar or a tensor
             value = value.item()
         if not is_number(value):
             return math.nan
@@ -270,7 +269,7 @@ class RobustSearcher(_Searcher):
         Path(checkpoint_path).write_text(json.dumps(state), encoding="utf-8")
 
     def restore(self, checkpoint_path: str) -> None:
-        """Read a state that `save` wrote.
+        """Read the state that `save` wrote.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Why a search ends: the reasons, and the criteria other than its budget."""
+"""Why a search ends: the possible reasons, and the criteria other than its budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.surrogate import NUMERICAL
 
-#: Texts for `stop_reason_`.
+#: Describes each `stop_reason_`.
 ENDS = {
     "n_iter": "all candidates are done",
     "space_exhausted": "every point of the space was tried",
@@ -23,7 +23,7 @@ ENDS = {
     "callback": "a callback asked to stop",
 }
 
-#: What is left to gain counts as near the tolerance below this multiple of it.
+#: The remaining gain is near the tolerance if it is below this multiple of it.
 _NEAR = 2.0
 
 
@@ -42,7 +42,7 @@ def _within_tol(
     trials: Sequence[Evaluation],
     metric: str | None,
 ) -> tuple[bool, str]:
-    """Compare what is left to gain with `tol`; it is unknown if models fail."""
+    """Compare the remaining gain with `tol`; it is unknown if models fail."""
     tol = search.tol
     if tol is None or not found_in(trials, metric):
         return False, ""
@@ -60,12 +60,12 @@ def _within_tol(
 
 
 #: Criteria that may end a search before its budget is used up, checked before each
-#: candidate. Each returns whether to end, and a text for the progress line if that is
-#: near.
+#: candidate. Each returns whether to end the search, and a text for the progress line
+#: if the end is near.
 CRITERIA: dict[str, Callable[..., tuple[bool, str]]] = {"tol": _within_tol}
 
 
 def found_in(trials: Sequence[Evaluation], metric: str | None) -> bool:
-    """Return whether a candidate of the optimizer has a finite mean score."""
+    """Return whether any of the optimizer's candidates has a finite mean score."""
     known = (trial for trial in trials if not trial.is_outside)
     return any(math.isfinite(trial.mean_score(metric)) for trial in known)

@@ -17,7 +17,7 @@ from skrobustbo.model_selection._records import trials_in
 
 Record = dict[str, Any]
 Trials = list[Evaluation]
-#: For each parameter its choices, or None for numbers.
+#: Maps each parameter to its choices, or to None if it is numeric.
 Branch = Mapping[str, Sequence[Any] | None]
 
 
@@ -30,43 +30,44 @@ class LoadedSearch:
     path : str
         The checkpoint.
     trials : list of dict
-        The finished candidates, in the order asked, each with the fields of `on_trial`:
+        The finished candidates, in the order proposed, with the fields of `on_trial`:
         ``number``, ``status`` ("complete", "failed", "stopped" or "partial"),
         ``params``, ``branch``, ``score``, ``split_scores``, ``fit_time``,
         ``score_time``, ``failure``, ``model_label``, ``model_mean``, ``model_std``.
     n_unfinished : int
-        Number of candidates with missing folds: those running now, or at the
-        interruption.
+        Number of candidates with missing folds, because they are running or were
+        interrupted.
     n_folds : int
         Number of finished folds.
     status : {"running", "finished", "unfinished"} or None
-        "unfinished": its process is gone, or it ended with an error; repeat the call to
-        resume. None: unknown, for example because it may run on another machine.
+        "unfinished": the process is gone, or the search ended with an error; repeat the
+        call to resume. None: unknown, for example because the search may be running on
+        another machine.
     stop_reason : str or None
-        `stop_reason_` of the latest call of `fit`; "error" if it raised, None if it has
-        not ended.
+        `stop_reason_` of the latest call to `fit`; "error" if it raised an error, None
+        if it has not ended.
     running_time : float
-        Seconds in all calls of `fit`, except killed ones.
+        Seconds spent in all calls to `fit` that were not killed.
     estimator, policy : str
-        Names of the estimator's class, and of the policy or its class.
+        Name of the estimator's class, and name of the policy or its class.
     n_iter : int
         Number of candidates planned by the latest call.
     n_splits, n_samples : int
-        Number of folds per candidate, and of rows in the data.
+        Number of folds per candidate, and number of rows in the data.
     random_state : int
         The seed.
     metrics : list of str
-        The metrics; empty if there is a single one, or no fold is finished.
+        The metrics; empty if there is only one or no fold is finished.
     metric : str or None
-        The metric of ``score``; None if there is a single one.
+        The metric in ``score``; None if there is only one metric.
     space : list of dict
-        For each branch, its parameters: a list of choices, or None for numbers. Choices
-        that are objects, such as estimators, are texts.
+        For each branch, maps each parameter to a list of choices, or to None if it is
+        numeric. Choices that are objects, such as estimators, appear as text.
     settings : dict of dict
-        Everything that a resumed call must match, in words: the data, the parameters of
-        the estimator, the ranges of the space, ``cv``, ``scoring``, settings.
+        Describes everything that a resumed call must match: the data, the parameters of
+        the estimator, the ranges of the space, ``cv``, ``scoring``, and settings.
     versions : dict
-        Versions of the packages that wrote it.
+        Versions of the packages that wrote the checkpoint.
     """
 
     path: str
@@ -101,7 +102,7 @@ class LoadedSearch:
         -------
         table : DataFrame
             As returned by `RobustBayesSearchCV.trials_dataframe`. Choices that are
-            objects, such as estimators, are texts.
+            objects, such as estimators, appear as text.
 
         Raises
         ------
@@ -112,10 +113,10 @@ class LoadedSearch:
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> LoadedSearch:
-    """Read a checkpoint without the call that wrote it.
+    """Read a checkpoint without repeating the call that wrote it.
 
-    The search may be running, finished or interrupted. Reading does not disturb or
-    change it. To resume a search, repeat its call.
+    The search may be running, finished or interrupted; reading does not affect it. To
+    resume a search, repeat its call.
 
     Parameters
     ----------
@@ -135,8 +136,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedSearch:
     Raises
     ------
     CheckpointError
-        A ValueError: if there is no checkpoint, it is damaged, or another version wrote
-        it.
+        A ValueError. Raised if there is no checkpoint, it is damaged, or another
+        version wrote it.
 
     Examples
     --------
@@ -202,7 +203,7 @@ def _loaded(contents: Contents) -> LoadedSearch:
 
 
 def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
-    """Return the metric of the scores, None if there is a single one."""
+    """Return the metric of the scores, or None if there is only one metric."""
     metric: str | None = contents.started.outline["metric"]
     if not metrics or metric in metrics:
         return metric if metrics else None
@@ -235,7 +236,7 @@ def _running_time(contents: Contents) -> float:
 
 
 def _space(contents: Contents) -> list[Branch]:
-    """Return the choices of each parameter, with objects as texts; None for numbers."""
+    """Return each parameter's choices, with objects as text; None if it is numeric."""
     try:
         return [
             {
@@ -249,7 +250,7 @@ def _space(contents: Contents) -> list[Branch]:
 
 
 def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:
-    """Return the candidates whose folds are all fitted or not needed any more."""
+    """Return the candidates whose folds are all fitted or no longer needed."""
     n_splits, finished = contents.started.n_splits, []
     for trial in trials:
         is_short = len(trial.folds) < n_splits

@@ -1,4 +1,4 @@
-"""Strategies to choose the candidate to refit."""
+"""Strategies for choosing the candidate to refit."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from skrobustbo.model_selection._default import DEFAULT
 Results = Mapping[str, Any]
 Array = NDArray[np.float64]
 
-#: Probability of calling one of equally good candidates better.
+#: Probability of declaring a candidate better when all are equally good.
 _ALPHA = 0.05
 
 
 def best_posterior_mean(cv_results: Results) -> int:
-    """Return the index of the candidate that is best according to the model.
+    """Return the index of the best candidate according to the model.
 
-    Pass it as `refit`. The candidate with the highest score is often just the luckiest
-    one. The model also uses the scores of its neighbours.
+    Pass this function as `refit`. The candidate with the highest score is often just
+    the luckiest one. The model also takes the scores of its neighbours into account.
 
     Parameters
     ----------
@@ -76,9 +76,8 @@ def best_posterior_mean(cv_results: Results) -> int:
 class one_standard_error:
     """Choose the simplest candidate within one standard error of the best.
 
-    Pass an instance as `refit`. The standard error is that of the best candidate's mean
-    test score over its folds: s / sqrt(k), where s is the sample standard deviation of
-    k folds.
+    Pass an instance as `refit`. The standard error of the best candidate's mean test
+    score is s / sqrt(k), where s is the sample standard deviation over its k folds.
 
     Parameters
     ----------
@@ -133,9 +132,9 @@ class one_standard_error:
         Returns
         -------
         index : int
-            The simplest candidate within one standard error; among equally simple ones,
-            the one with the highest score. If the measure is undefined for the
-            estimator as given, it counts as the least simple.
+            The simplest candidate within one standard error; among equally simple
+            candidates, the one with the highest score. The estimator as given counts as
+            the least simple if the measure is undefined for it.
         """
         mean, folds = _scores(cv_results, self.metric, "one_standard_error")
         best = int(np.nanargmax(mean))
@@ -150,7 +149,7 @@ class one_standard_error:
             except Exception:
                 if labels is None or labels[i] != DEFAULT:
                     raise
-                return np.inf, -mean[i]  # its values may not be numbers
+                return np.inf, -mean[i]  # the values may not be numbers
 
         return min(map(int, np.flatnonzero(mean >= least)), key=order)
 
@@ -159,7 +158,7 @@ class one_standard_error:
             return float(self.simplest(params))
         value = params.get(self.simplest)
         try:
-            return float(value)  # type: ignore[arg-type] # that is what is tried
+            return float(value)  # type: ignore[arg-type] # float may fail here
         except (TypeError, ValueError):
             raise ValueError(
                 "The 'simplest' of one_standard_error must name a parameter with "
@@ -171,17 +170,17 @@ class one_standard_error:
 def default_unless_better(cv_results: Results, metric: str | None = None) -> int:
     """Return the index of the best candidate, or of the untuned estimator.
 
-    Pass it as `refit`. The best of many candidates is often ahead by luck alone, and
-    may then be worse on new data. The search therefore refits it only if it is
-    significantly better than the estimator as given, which is candidate 0 with
+    Pass this function as `refit`. The best of many candidates is often ahead by luck
+    alone, and may then be worse on new data. The search therefore refits it only if it
+    is significantly better than the estimator as given, which is candidate 0 if
     ``include_default=True``.
 
-    The best candidate must be ahead by so many standard errors that, among equally good
-    candidates, this happens with a probability of 5%, by Bonferroni's correction: 2.9
-    standard errors with 30 candidates. The standard error is that of the difference of
-    two mean scores on the same folds. The larger of two estimates counts: one from the
-    better half of all candidates, without the effects of the folds, and one from these
-    two candidates alone.
+    The best candidate needs a lead that, if all candidates were equally good, would
+    occur with a probability of 5%, by Bonferroni's correction. With 30 candidates, this
+    is 2.9 standard errors of the difference between two mean scores on the same folds.
+    The standard error is the larger of two estimates: one from the better half of all
+    candidates, with the effects of the folds removed, and one from these two candidates
+    alone.
 
     Parameters
     ----------
@@ -194,9 +193,9 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
     Returns
     -------
     index : int
-        The best candidate, or the estimator as given. With a single fold, it is the
-        estimator as given. If that is not a candidate, or has failed, it is the best
-        candidate.
+        The best candidate, or the estimator as given. With a single fold, it is always
+        the estimator as given. If the latter is not a candidate, or has failed, it is
+        the best candidate.
 
     Raises
     ------
@@ -236,7 +235,7 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
 
 
 def _scores(cv_results: Results, metric: str | None, whose: str) -> tuple[Array, Array]:
-    """Return the mean scores of candidates and the scores of their folds."""
+    """Return the candidates' mean scores and the scores of their folds."""
     given = "mean_test_"
     names = [key[len(given) :] for key in cv_results if key.startswith(given)]
     metric = names[0] if metric is None and len(names) == 1 else metric
@@ -258,7 +257,7 @@ def standard_error(scores: Any) -> float:
     n = len(scores)
     if n < 2:
         return np.nan
-    # By a power of two, which is exact, because squares may over- or underflow.
+    # Scaled by a power of two, which is exact, because squares may over- or underflow.
     _, exponent = np.frexp(np.abs(scores).max())
     error = np.std(np.ldexp(scores, -exponent), ddof=1) / np.sqrt(n)
     return float(np.ldexp(error, exponent))

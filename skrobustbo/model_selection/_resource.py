@@ -1,4 +1,4 @@
-"""The resource of a search: its amounts, and how folds use them."""
+"""The resource of a search: its amounts, and how folds use it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skrobustbo.space import Space
 
 #: Number of rungs below the full resource, unless `min` is set.
 _BELOW = 2
-#: Rows of each class at the lowest rung, unless `min` is set.
+#: Number of rows of each class at the lowest rung, unless `min` is set.
 _ROWS = 20
 #: Stack level of warnings: the line that calls `fit`.
 _TO_FIT = 6
@@ -28,7 +28,7 @@ _TO_FIT = 6
 def staged(
     given: Resource, estimator: Any, space: Space, data: Data, seed: int
 ) -> tuple[list[int], ResourceAxis]:
-    """Return the amounts of a resource, ascending, and the object that applies them.
+    """Return a resource's amounts, ascending, and the object that applies them.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def staged(
 
 
 def _strata(estimator: Any, y: Any) -> Any:
-    """Return the class of each row as a number, None without classes."""
+    """Return the class of each row as a number, or None if there are no classes."""
     if not is_classifier(estimator) or y is None:
         return None
     has_classes = type_of_target(y) in ("binary", "multiclass")
@@ -69,7 +69,7 @@ def _strata(estimator: Any, y: Any) -> Any:
 
 
 def _full_value(given: Resource, estimator: Any, space: Space) -> int:
-    """Return the full amount of a parameter, by default the estimator's value."""
+    """Return the full amount of a parameter: by default, the estimator's value."""
     name = given.name
     _check_parameter(given, estimator, space)
     slip = slips(estimator, space, {name: 1}, also=[ROWS]).get(name)

@@ -51,7 +51,7 @@ _HONEST = (
 
 
 class RobustBayesSearchCV(HTMLReprMixin, Search):
-    """Bayesian search over parameters, with cross-validation, that is hard to trap.
+    """Cross-validated Bayesian hyperparameter search that is hard to trap.
 
     Use it like `GridSearchCV`. Bayesian optimisation chooses the candidates, with a
     policy that works even if the length scales of its Gaussian process are unknown.
@@ -61,90 +61,91 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     estimator : estimator
         The estimator to tune. It needs a `score` method, unless `scoring` is given.
     param_space : dict, list of dict, Space or "suggested"
-        For each parameter a `Real`, `Integer` or `Categorical`; a sequence of values,
-        the only ones that are tried; or a frozen `scipy.stats` distribution. A list of
-        dicts defines branches of one search, each with its own parameters, for example
-        the models to choose from. Promising branches get more of the budget.
-        "suggested": the most important parameters of `suggested_space`; the more
-        candidates, the more parameters.
+        Maps each parameter to a `Real`, `Integer` or `Categorical`, a sequence of
+        values to choose from, or a frozen `scipy.stats` distribution. A list of dicts
+        defines branches of one search, each with its own parameters, such as the models
+        to choose from. Promising branches get more of the budget. "suggested" searches
+        the most important parameters from `suggested_space`, and more of them when
+        there are more candidates.
     n_iter : int, default=50
         Number of candidates to evaluate, including the initial ones.
     policy : str or Policy, default="robust"
-        How to choose candidates: a name from `skrobustbo.policies.available` or an
-        object.
+        How to choose candidates: a name from `skrobustbo.policies.available` or a
+        policy object.
     n_initial_points : int, default=None
-        Number of candidates before the model takes over, not counting an estimator as
-        given outside the space. `initial_params` come first; the others cover the space
-        (see `Space.sample`). Default: 2 d + 2 for d parameters, at least 3, at most a
-        third of `n_iter`.
+        Number of candidates before the model takes over, not counting an untuned
+        estimator outside the space. `initial_params` come first; the others cover the
+        space (see `Space.sample`). Default: 2 d + 2 for d parameters, but at least 3
+        and at most a third of `n_iter`.
     initial_params : list of dict, default=None
-        Candidates to try first. Parameters missing from a dict keep the current values
-        of the estimator, or of the component that the dict sets.
+        Candidates to try first. A parameter missing from a dict keeps its current value
+        in the estimator, or in the component that the dict sets.
     include_default : bool, default=True
         Whether the first candidate is the estimator as given. It counts towards
-        `n_iter`, and is evaluated on every fold and in full. So no search ends below
-        the score of the untuned estimator, unless that cannot be fitted. See the notes.
+        `n_iter` and always gets a full evaluation on every fold. The best score is
+        therefore never below that of the untuned estimator, unless the latter cannot be
+        fitted. See the notes.
     previous : search, str, dict, DataFrame or PreviousCandidates, default=None
-        Candidates of an earlier search, for example of a narrower space: a fitted
-        search, the path of a checkpoint, a ``cv_results_`` (also of `GridSearchCV`), a
-        table of it, or the result of a function of `skrobustbo.previous`. The model
+        Candidates from an earlier search, for example over a narrower space: a fitted
+        search, the path of a checkpoint, a ``cv_results_`` dict or table (also from
+        `GridSearchCV`), or the result of a function in `skrobustbo.previous`. The model
         learns from those that fit the space, at no cost. Only the best one is evaluated
-        again, as the first candidate. The fitted attributes contain only the candidates
-        of this call. See the notes.
+        again, as the first candidate. The fitted attributes cover only the candidates
+        from this call. See the notes.
     batch_size : int, default=1
-        Number of candidates evaluated in parallel, each with its folds. A larger value
-        keeps more workers busy, but the search learns less from each candidate.
+        Number of candidates evaluated in parallel. A larger value keeps more workers
+        busy, but the search learns less from each candidate.
     schedule : {"rounds", "window", "free"}, default="rounds"
-        When to propose the next candidate. "rounds": when all of a round are finished.
-        "window": when the oldest of the `batch_size` running candidates is finished.
-        Workers rarely wait. Scores are told in the order of the proposals, so the
-        search is the same for every `n_jobs`. "free": when any running candidate is
+        When to propose the next candidate. "rounds": when a whole round has finished.
+        "window": when the oldest of the `batch_size` running candidates has finished.
+        Workers rarely wait, and the model receives scores in the order proposed, so the
+        search is the same for every `n_jobs`. "free": when any running candidate has
         finished. Workers never wait, but the candidates then depend on how long fits
         take.
     racing : bool, "confident" or Racing, default=None
-        True (or "confident", or a `skrobustbo.Racing` with other settings): stop a
-        candidate after some of its folds if, according to the models and these folds,
-        it is very unlikely to become the best. None (or False): run every candidate on
+        True or "confident": stop a candidate after some of its folds if the models and
+        those folds show that it is very unlikely to become the best. A
+        `skrobustbo.Racing` changes the settings. None or False: run every candidate on
         every fold.
     resource : str or Resource, default=None
-        Evaluate candidates first with a part of this resource, and only the better ones
+        Evaluate candidates with part of this resource first, and only the better ones
         with all of it: "n_samples", or an integer parameter of the estimator such as
         "n_estimators" or "max_iter". A `skrobustbo.Resource` also sets the smallest and
-        the full amount. `n_iter` then counts full evaluations, in units of the
-        resource, not of time. None: all evaluations are full. See the notes.
+        the full amount. `n_iter` then counts full evaluations, measured by the resource
+        rather than by time. None: all evaluations are full. See the notes.
     constraints : callable, default=None
-        Takes a params dict and returns whether it may be tried. Called before any fit.
+        Takes a params dict and returns whether to allow it. Called before any fit.
     search_metric : str, default=None
-        The metric to maximise, if there are several. Default: `refit` if it is a name;
-        otherwise you must set it.
+        The metric to maximise, if there are several. Default: `refit`, if that is a
+        name; otherwise you must set it.
     max_time : float, default=None
-        Time limit of the search in seconds, without the refit. The search ends within
-        one fold of it. A candidate does not start if it is not expected to finish. If
-        the time allows fewer than `n_iter` candidates, "robust" plans for that number
-        and refines the best ones at the end of the time.
+        Time limit of the search in seconds, excluding the refit. The search overruns it
+        by at most one fold, and starts no candidate that it does not expect to finish.
+        If there is time for fewer than `n_iter` candidates, "robust" plans for that
+        number and refines the best ones towards the end.
     fit_timeout : float, default=None
         Time limit of one fold in seconds, including scoring. A fold that takes longer
-        is killed and counts as failed. Folds then run in separate worker processes,
-        even with one job, on this machine or on a Dask cluster.
+        is killed and counts as failed. With a limit, folds run in separate worker
+        processes, even with one job, on this machine or on a Dask cluster.
     tol : float or "noise", default=None
-        "noise": end the search when the expected gain of 20 more candidates is at most
-        the standard error of the difference of two mean scores on the same folds, but
-        not before 15 candidates per parameter. The report shows both numbers. A number:
-        end the search when `optimizer_.regret_bound()`, an upper bound on what is left
-        to gain under the policy's assumptions, is at most `tol`, in score units. With
+        "noise": end the search when the expected gain from 20 more candidates is at
+        most the standard error of the difference between two mean scores on the same
+        folds, but not before 15 candidates per parameter. The report shows both
+        numbers. A number in score units: end the search when
+        `optimizer_.regret_bound()`, an upper bound on the remaining gain under the
+        policy's assumptions, is at most `tol`. With
         ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, this bound falls
         sooner than with "robust".
     checkpoint : str or path, default=None
-        File that stores the progress of the search: splits, seed, candidates and the
-        results of every fold, as soon as they are available. After an interruption or a
-        crash, or with a larger `n_iter`, the same call resumes the search. The results
-        are those of an uninterrupted search. A call with other data, another estimator
-        or other settings raises an error. See the notes.
+        File that stores the progress of the search: the splits, the seed, the
+        candidates, and each fold's result as soon as it is available. After an
+        interruption or a crash, or with a larger `n_iter`, the same call resumes the
+        search and gives the same results as an uninterrupted one. A call with other
+        data, another estimator or other settings raises an error. See the notes.
     scoring : str, callable, list, tuple or dict, default=None
         As in `GridSearchCV`.
     n_jobs : int, default=None
-        Number of folds to run in parallel. It does not change the result of the
-        search.
+        Number of folds to run in parallel. It does not change the result.
     refit : bool, str or callable, default=True
         As in `GridSearchCV`. The package provides three callables:
         `skrobustbo.best_posterior_mean`, `skrobustbo.one_standard_error` and
@@ -153,7 +154,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         As in `GridSearchCV`. The splits are drawn once and are the same for all
         candidates.
     verbose : int, default=0
-        1 shows one line of progress and what a checkpoint holds; larger numbers print a
+        1 shows a progress line and the contents of a checkpoint; larger numbers print a
         line for each fold, as in `GridSearchCV`.
     pre_dispatch : int or str, default="2*n_jobs"
         As in `GridSearchCV`.
@@ -165,60 +166,60 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     return_train_score : bool, default=False
         Whether `cv_results_` includes training scores.
     retry_failed : bool, default=False
-        Whether to fit folds in the checkpoint again if they raised or got no finite
+        Whether to refit folds in the checkpoint that raised an error or have no finite
         score. Use it after you have fixed the problem. The candidates stay the same.
     honest_score : bool or "folds", default=False
         Whether to estimate the winner's score on new rows. `best_score_` is too
         optimistic, because it is the best of many noisy scores. True subtracts the luck
-        of the best candidate, estimated by a bootstrap of the predictions for the test
-        rows of all folds. It needs no further fits, but a metric of predictions (a
-        name, or `make_scorer`). "folds" subtracts a bias estimated from the scores of
-        the folds (Tibshirani and Tibshirani, 2009, equation 4). It works with any
-        `scoring`, but gives no interval. See the notes.
+        of the best candidate, estimated by bootstrapping the predictions for the test
+        rows of all folds. It needs no further fits, but requires a metric of
+        predictions (a name, or `make_scorer`). "folds" subtracts a bias estimated from
+        the scores of the folds (Tibshirani and Tibshirani, 2009, equation 4). It works
+        with any `scoring`, but gives no interval. See the notes.
     on_trial : callable, default=None
         Called in this process with a dict for each finished candidate: ``number``,
-        ``status`` ("complete", "failed", "stopped" by a race, or "partial" with a part
-        of a resource), ``params``, ``branch`` (-1 for an estimator as given outside the
-        space), ``score``, ``split_scores`` (with several metrics a dict of lists),
-        ``fit_time`` and ``score_time`` (seconds, over all folds), ``failure`` (a line,
-        or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
-        `cv_results_`. If it raises, you get a warning. It is not called for candidates
-        that are complete in the checkpoint. For MLflow, pass a
+        ``status`` ("complete", "failed", "stopped" by a race, or "partial" if it used
+        part of a resource), ``params``, ``branch`` (-1 for an untuned estimator outside
+        the space), ``score``, ``split_scores`` (a dict of lists if there are several
+        metrics), ``fit_time`` and ``score_time`` (seconds, over all folds), ``failure``
+        (one line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
+        `cv_results_`. An exception in it becomes a warning. It is not called for
+        candidates already complete in the checkpoint. For MLflow, pass a
         `skrobustbo.integrations.mlflow.MLflowCallback`.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
         As in `GridSearchCV`, with extra columns: ``model_label`` (the model that chose
-        the candidate; "initial" for the initial design; "fallback" for a point of the
-        design used because a model failed; "default" for the estimator as given),
-        ``model_mean`` and ``model_std`` (its prediction before the fits, in score
-        units; nan for initial points), and ``posterior_mean`` and ``posterior_std``
-        (from a MAP model of all the data).
+        the candidate; "initial" for the initial design; "fallback" for a design point
+        used because a model failed; "default" for the estimator as given),
+        ``model_mean`` and ``model_std`` (that model's prediction before the fits, in
+        score units; nan for initial points), and ``posterior_mean`` and
+        ``posterior_std`` (from a MAP model of all the data).
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, \
     refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         As in `GridSearchCV`.
     optimizer_ : Optimizer
         The optimizer. You can inspect it, or ask it for more candidates.
     n_iter_ : int
-        Number of evaluated candidates; with `resource`, of evaluations.
+        Number of evaluated candidates, or of evaluations if there is a `resource`.
     n_resources_, n_candidates_, min_resources_, max_resources_
-        With `resource`, as in `HalvingRandomSearchCV`: its amounts in ascending order,
+        With `resource`, as in `HalvingRandomSearchCV`: the amounts in ascending order,
         the number of candidates evaluated with each, the smallest amount and the full
         one.
     tuner_time_ : float
         Seconds spent choosing candidates.
     gain_ : float
-        By how much the best score exceeds that of the estimator as given; with
-        `honest_score`, without the optimism of the choice. Exists only if the estimator
-        as given is a candidate.
+        By how much the best score exceeds that of the estimator as given. With
+        `honest_score`, it excludes the optimism of the choice. Exists only if the
+        estimator as given is a candidate.
     gain_interval_ : tuple of two floats
-        With `honest_score=True`: the ends of the 95% interval of `gain_`; else nan.
+        With `honest_score=True`: the ends of the 95% interval for `gain_`; else nan.
     honest_score_ : float
-        With `honest_score`: the estimated score of the winner's models on new rows. nan
-        if it cannot be computed, with a warning that names the cause.
+        With `honest_score`: the estimated score of the winner's models on new rows.
+        nan, with a warning that names the cause, if it cannot be computed.
     honest_interval_ : tuple of two floats
-        With `honest_score`: the ends of its 95% interval; nan with "folds".
+        The ends of the 95% interval for `honest_score_`; nan with "folds".
     honest_optimism_ : float
         With `honest_score`: `best_score_` minus `honest_score_`. Exists only if
         `best_score_` exists.
@@ -228,57 +229,60 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
 
     Notes
     -----
-    Each fold runs with one inner thread for every `n_jobs`, so scores do not depend on
+    Each fold uses one inner thread, whatever `n_jobs` is, so scores do not depend on
     `n_jobs`. Set `n_jobs` to use all cores. An estimator's own `n_jobs` or number of
     threads applies only to the refit. To allow more threads in a fold, call `fit` under
     ``joblib.parallel_config("loky", inner_max_num_threads=...)``.
 
-    The first Ctrl-C (or SIGTERM) ends the search with the candidates finished so far.
-    The second one aborts it. Candidates with unfinished folds are left out of the
-    results, and stay pending in `optimizer_`.
+    The first Ctrl-C (or SIGTERM) ends the search with the candidates finished so far. A
+    second one aborts it. The results leave out candidates with unfinished folds, which
+    stay pending in `optimizer_`.
 
-    The estimator as given is candidate 0 (`include_default`). If its current values of
-    the searched parameters are a point of a branch, it is the first of
-    `initial_params`. Otherwise, as with ``gamma="scale"`` for a range, no model learns
-    from it. Its `params` are then its current values of all searched parameters that
-    its `get_params` lists, and its ``posterior_mean`` is its score. If it wins, the
-    refit fits a clone of the estimator. A parameter that is a `resource` also keeps its
-    value. A callable `refit` sees its row like any other. With ``n_iter=1``, it is the
-    only candidate. It is left out if `previous` contains its score, or if a searched
-    step of a pipeline has no estimator yet; the report says so.
+    The estimator as given is candidate 0 (`include_default`). If its current values for
+    the searched parameters form a point in a branch, it becomes the first of the
+    `initial_params`. Otherwise, for example if ``gamma="scale"`` and the space has a
+    range for ``gamma``, no model learns from it. Its `params` are then the current
+    values of all searched parameters that `get_params` lists, and its
+    ``posterior_mean`` is its score. If it wins, the refit fits a clone of the
+    estimator, in which even a parameter used as a `resource` keeps its value. A
+    callable `refit` sees its row like any other. With ``n_iter=1``, it is the only
+    candidate. It is left out, and the report says so, if `previous` contains its score
+    or a searched pipeline step has no estimator yet.
 
     A `checkpoint` is a database without pickles. Opening one runs no code, whoever
-    wrote it, and everything read is checked. Its scores are trusted, though. Functions
-    are compared by name, random generators by type. The file is locked while `fit`
-    runs. Between calls, you may change `n_jobs`, `pre_dispatch`, `verbose`, `refit`,
-    `max_time` and `tol`, and increase `n_iter`.
+    wrote it, and `fit` checks everything that it reads. It does trust the scores. It
+    compares functions by name, and random generators by type. The file is locked while
+    `fit` runs. Between calls, you may change `n_jobs`, `pre_dispatch`, `verbose`,
+    `refit`, `max_time` and `tol`, and increase `n_iter`.
 
-    With `racing`, the scores of folds that did not run are nan in `cv_results_`. So is
-    the mean score of a stopped candidate: it ranks last, and is never the best. There
-    are four more columns: ``n_splits_evaluated``, ``raced``, and ``race_mean`` and
-    ``race_std``, the score predicted from the folds of a stopped candidate. With
-    several metrics, the race uses `search_metric`. A candidate ends when a fold fails.
+    With `racing`, the scores of folds that did not run are nan in `cv_results_`. The
+    mean score of a stopped candidate is nan too, so it ranks last and is never the
+    best. There are four more columns: ``n_splits_evaluated``, ``raced``, and
+    ``race_mean`` and ``race_std``, which hold the score predicted from a stopped
+    candidate's folds. With several metrics, the race uses `search_metric`. A candidate
+    ends when one of its folds fails.
 
     With `resource`, each evaluation is a row of `cv_results_`, with the extra columns
-    ``n_resources``, ``iter`` (the position of this amount) and ``resource_score`` (the
+    ``n_resources``, ``iter`` (the position of that amount) and ``resource_score`` (the
     mean test score with this amount). Only full evaluations have a ``mean_test_score``,
     so only they can win. The user guide explains the rest.
 
-    The scores of `previous` must come from the same data, estimator and metric, because
+    The scores in `previous` must come from the same data, estimator and metric, because
     the model treats them like its own. The best earlier candidate is evaluated again,
-    so the winner is always fitted in this call. For scores of other data, pass a
-    `PreviousCandidates` with ``same_data=False``. The search then only tries its best
-    three candidates first. It detects by itself if a checkpoint belongs to other data,
-    or if a fitted search had another number of rows or columns.
+    so the winner has always been fitted in this call. For scores from other data, pass
+    a `PreviousCandidates` with ``same_data=False``. The search then tries the best
+    three of them first, and makes no other use of them. It detects by itself if a
+    checkpoint comes from other data, or a fitted search had a different number of rows
+    or columns.
 
-    The honest score uses the metric of `best_score_`, or `search_metric` if `refit`
-    names none of several metrics. It estimates the score of the candidate with the
-    highest score, even if a callable `refit` chooses another one, for models fitted to
-    as many rows as in one fold. With True, the bootstrap draws rows, or whole groups if
-    you pass `groups` to `fit`. Sample weights count if the metric accepts them. The
+    The honest score uses the metric of `best_score_`, or `search_metric` if there are
+    several metrics and `refit` names none. It refers to the candidate with the highest
+    score, even if a callable `refit` chooses another one, and to models trained on as
+    many rows as in one fold. With True, the bootstrap draws rows, or whole groups if
+    you pass `groups` to `fit`. It uses sample weights if the metric accepts them. The
     user guide explains the estimate and how much memory the predictions take. A
-    checkpoint stores them, so you may set True there only if its first call did.
-    Uncommon metrics can take a minute; `verbose` shows the progress.
+    checkpoint stores them, so you may set True only if its first call did. Uncommon
+    metrics can take a minute; `verbose` shows the progress.
 
     Examples
     --------
@@ -293,7 +297,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     """
 
     _notes: Outcome
-    #: The record of the run for `resume`; None with a checkpoint.
+    #: The record of the run, for `resume`; None if there is a checkpoint.
     _memory: Journal | None = None
 
     # The estimator is not validated yet, so do not skip its validation.
@@ -308,7 +312,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets.
         **params : dict
-            Passed to `fit` of the estimator, the scorer and the splitter, as in
+            Passed to the estimator's `fit`, the scorer and the splitter, as in
             `GridSearchCV`.
 
         Returns
@@ -318,15 +322,15 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         Raises
         ------
         ValueError
-            Before any fit if the space, the policy, a metric or an initial point is
+            Before any fit, if the space, the policy, a metric or an initial point is
             invalid, or if `honest_score=True` has no predictions to use or the splits
-            are in time order. If all fits fail: after three candidates if all raise the
-            same error, otherwise after the initial design (with a numeric
-            `error_score`, the search continues). As
+            are in time order. If all fits fail: after three candidates if they all
+            raise the same error, otherwise after the initial design (with a numeric
+            `error_score`, the search continues). A
             `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read or
             written, belongs to another search, or is in use.
         TimeoutError
-            If no candidate was finished within `max_time`.
+            If no candidate finished within `max_time`.
         """
         with listening(self) as begin:
             self._run(X, y, params, begin)
@@ -343,20 +347,20 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     ) -> str:
         """Return a short report of the fitted search.
 
-        It shows the best candidate and the uncertainty of its score, parameters at an
-        end of their range, failures and their causes, where the time went, why the
-        search ended, and what to do next. Notebooks show it below the estimator's
-        diagram. If a section cannot be written, it says so, and a warning names the
-        cause.
+        The report shows the best candidate and the uncertainty of its score, parameters
+        at an end of their range, failures and their causes, where the time went, why
+        the search ended, and what to do next. Notebooks show it below the estimator's
+        diagram. If a section cannot be written, the report says so, and a warning names
+        the cause.
 
         Parameters
         ----------
         details : bool, default=False
-            Whether to add what the models predict, and how well the candidates cover
+            Whether to add the models' predictions, and how well the candidates cover
             the space.
         format : {"text", "json"}, default="text"
-            "json": the same facts as a JSON object, for programs. Its scores and
-            intervals have all digits, and unknown facts are null.
+            "json" returns the same facts as a JSON object, for programs. Scores and
+            intervals have all their digits, and unknown facts are null.
 
         Returns
         -------
@@ -368,7 +372,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         NotFittedError
             Before `fit`.
         ValueError
-            If columns of `cv_results_` that the report needs are missing.
+            If `cv_results_` lacks columns that the report needs.
 
         Examples
         --------
@@ -409,10 +413,10 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
             return nothing if missing is None else attempt("the report", told, nothing)
 
     def plot(self) -> Any:
-        """Plot how the search went, and which parameters matter.
+        """Plot how the search went and which parameters matter.
 
-        These are `ConvergenceDisplay` and, if the policy has a model,
-        `ImportanceDisplay`, both of `skrobustbo.displays`.
+        The figure combines a `ConvergenceDisplay` and, if the policy has a model, an
+        `ImportanceDisplay`, both from `skrobustbo.displays`.
 
         Returns
         -------
@@ -437,21 +441,21 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         >>> figure = search.fit(X, y).plot()  # doctest: +SKIP
         """
         check_is_fitted(self, "_notes")
-        # Displays are above the search: they are looked up when they are asked for.
+        # The displays depend on the search, so they are imported only when needed.
         return import_module("skrobustbo.displays").overview(self)
 
     def trials_dataframe(self) -> Any:
-        """Return a table of the candidates, as a pandas DataFrame.
+        """Return the candidates as a pandas DataFrame.
 
         Returns
         -------
         table : DataFrame
-            A row for each candidate, in the order asked, with the fields of `on_trial`:
+            One row per candidate, in the order proposed, with the fields of `on_trial`:
             ``status``, ``branch``, ``score``, ``fit_time``, ``score_time``,
             ``failure``, ``model_label``, ``model_mean``, ``model_std``, and a column
             for each parameter (``param_C``) and each split (``split0_test_score``).
-            Scores of folds that did not run, and parameters that a branch does not
-            have, are missing. The index is the number of the candidate.
+            Scores of folds that did not run, and parameters that a branch lacks, are
+            missing values. The index is the candidate's number.
 
         Raises
         ------
@@ -500,9 +504,9 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     def resume(self, X: Any, y: Any = None, *, n_iter: int, **params: Any) -> Self:
         """Continue a fitted search: evaluate more candidates and refit the best.
 
-        The splits, the seed, the candidates and their scores are kept: only new
-        candidates and the refit need fits. No `checkpoint` is needed; if there is one,
-        it is continued too. The fitted attributes then describe the whole search:
+        The splits, the seed, the candidates and their scores are kept, so only new
+        candidates and the refit need fits. You do not need a `checkpoint`; if there is
+        one, it is extended too. The fitted attributes then describe the whole search:
         `n_iter_` counts all candidates, while the setting `n_iter` does not change.
 
         Parameters
@@ -511,10 +515,10 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
             The same data as in `fit`, because the search does not store them. Without a
             checkpoint, only their shape is checked.
         n_iter : int
-            Number of further candidates. Candidates that were unfinished when the
-            search was interrupted are finished first, and count.
+            Number of further candidates. Any left unfinished by an interruption are
+            completed first and count towards this number.
         **params : dict
-            The further arguments of `fit`.
+            Further arguments of `fit`.
 
         Returns
         -------
@@ -525,26 +529,26 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         NotFittedError
             Before `fit`.
         ValueError
-            If the data have another shape, or a setting has changed that the candidates
-            depend on. As `skrobustbo.checkpoint.CheckpointError` if the checkpoint
-            cannot be used.
+            If the data have a different shape, or you changed a setting that the
+            candidates depend on. A `skrobustbo.checkpoint.CheckpointError` if the
+            checkpoint cannot be used.
 
         Notes
         -----
         ``fit`` with ``n_iter=20`` and then ``resume(X, y, n_iter=10)`` evaluates the
-        same candidates as ``fit`` with ``n_iter=30``, if two things are equal: the size
+        same candidates as ``fit`` with ``n_iter=30`` if two things are equal: the size
         of the initial design, which by default is at most a third of `n_iter` (set
         `n_initial_points`), and how the policy uses the planned number of candidates.
-        The plan stays that of `fit`: "robust" spends the last of its 20 candidates on
+        The plan from `fit` stays: "robust" spends the last of its 20 candidates on
         refining the best, which the longer search would do later. With a checkpoint,
-        the result equals that of repeating `fit` with a larger `n_iter`.
+        the result is the same as when you repeat `fit` with a larger `n_iter`.
 
-        Changes that you made to `optimizer_` with `ask` or `tell` are ignored.
-        `max_time` starts again, and so does the number of candidates that it allows,
-        for which "robust" plans. The earlier candidates are asked once more, which
-        takes time in the tuner but needs no fits. If `resume` raises, the earlier
-        results stay; with `honest_score=True`, a fitted search without a checkpoint
-        keeps the predictions.
+        `resume` ignores your changes to `optimizer_` through `ask` or `tell`.
+        `max_time` starts again, and with it the number of candidates that it allows and
+        "robust" plans for. The tuner proposes the earlier candidates once more, which
+        takes time but needs no fits. If `resume` raises an error, the earlier results
+        stay. With `honest_score=True`, a fitted search without a checkpoint keeps the
+        predictions in memory.
 
         Examples
         --------
@@ -581,7 +585,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         return self
 
     def _total(self, more: int) -> int:
-        """Return the total `n_iter` with `more` further candidates."""
+        """Return the total `n_iter` after adding `more` candidates."""
         notes = self._notes
         if self.resource is not None:
             return math.ceil(notes.n_used) + more
@@ -612,10 +616,10 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     def _run(
         self, X: Any, y: Any, params: Data, begin: Begin, n_iter: int | None = None
     ) -> None:
-        """Run the search after all checks without fits, and set the attributes.
+        """Make all checks that need no fits, run the search, and set the attributes.
 
         `begin` is called with the identity of the search just before the first fit.
-        `n_iter` is set when resuming.
+        `n_iter` is given when resuming.
         """
         resuming = n_iter is not None
         data = {"X": X, "y": y, **params}
@@ -625,7 +629,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
             kept = collector(self, source.optimizer.space, y, journal)
             given = X, y, params, stops, journal, kept or OutOfFold()
             run = SearchRun(self, source, *given)
-            # When resuming, earlier results stay until there are new ones.
+            # When resuming, keep the earlier results until there are new ones.
             if not resuming:
                 for name in ("_notes", "_memory", "best_score_", *_HONEST):
                     self.__dict__.pop(name, None)
@@ -637,7 +641,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         self._conclude(source, reason, kept, data)
 
     def _journal(self, resuming: bool) -> AbstractContextManager[Journal]:
-        """Return the journal as a context, from the file or from memory."""
+        """Return a context with the journal, from the file or from memory."""
         if self.checkpoint is not None:
             return open_journal(self.checkpoint, retry_failed=self.retry_failed)
         kept = self._memory if resuming else None
@@ -658,7 +662,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason
         self._notes = source.notes()
-        for name in _HONEST:  # from before a `resume`, which may not set them
+        for name in _HONEST:  # a `resume` may not set these again
             self.__dict__.pop(name, None)
         # The search is complete now, whatever happens next.
         with softly() as attempt:

@@ -1,4 +1,4 @@
-"""The settings of a search: its constructor, and settings that are objects."""
+"""The settings of a search: the constructor, and settings that are objects."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from skrobustbo.space import Space
 
 Params = dict[str, Any]
 Constraints = dict[str, Any]
-#: The arguments of `fit`, by name.
+#: The arguments to `fit`, by name.
 Data = Mapping[str, Any]
 
 
 class Racing(BaseEstimator):
-    """Settings of racing: when to stop a candidate.
+    """Settings for racing, which stops poor candidates early.
 
-    Pass it to `RobustBayesSearchCV` as `racing`; `fit` validates it.
+    Pass an instance to `RobustBayesSearchCV` as `racing`; `fit` validates it.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Upper bound on the probability that racing stops a candidate that is better than
-        the best by more than the margin. It holds for the whole search, under the
-        models that the policy considers plausible.
+        Upper bound on the probability that racing ever stops a candidate that beats the
+        best by more than the margin. It covers the whole search, under the models that
+        the policy considers plausible.
     margin : float, default=0.25
-        The margin, in standard errors of a mean score. They exclude what makes a fold
-        easier or harder for all candidates.
+        The margin, in standard errors of a mean score. The standard error excludes
+        effects that make a fold easier or harder for all candidates.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class Racing(BaseEstimator):
 
 
 class Resource(BaseEstimator):
-    """A resource that evaluations first use only a part of.
+    """A resource that first evaluations use only in part.
 
-    Pass it to `RobustBayesSearchCV` as `resource`; `fit` validates it.
+    Pass an instance to `RobustBayesSearchCV` as `resource`; `fit` validates it.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class Resource(BaseEstimator):
         The smallest amount. Default: a ninth of the full amount (with ``factor=3``),
         and for "n_samples" at least 20 rows of each class.
     max : int, default=None
-        The full amount. Default: all rows, or the value in the estimator. Required if
-        its `get_params` does not list the resource.
+        The full amount. Default: all rows, or the estimator's current value. Required
+        if the estimator's `get_params` does not list the resource.
     factor : int, default=3
         Each amount is this many times the amount below it.
 
@@ -130,7 +130,7 @@ class Search(BaseSearchCV):
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
         "include_default": ["boolean"],
-        "previous": "no_validation",  # has many types; reading it gives better messages
+        "previous": "no_validation",  # reading it gives better error messages
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "schedule": [StrOptions(set(get_args(ScheduleName)))],
         "racing": ["boolean", StrOptions({"confident"}), Racing, None],
@@ -220,7 +220,7 @@ class Search(BaseSearchCV):
         self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> Params:
-        """Return the settings, with `deep` also those of estimators among them.
+        """Return the settings, and if `deep` is true also those of nested estimators.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Search(BaseSearchCV):
         bare = copy(self)
         bare.previous = None
         cloned = clone_parametrized(bare)
-        # Clones of fitted searches are not fitted.
+        # A clone of a fitted search would not be fitted.
         cloned.previous = self.previous
         return cloned
 

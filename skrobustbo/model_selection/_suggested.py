@@ -1,7 +1,7 @@
-"""Suggested ranges for well-known estimators: a first search in one line.
+"""Suggested search ranges for well-known estimators.
 
-The ranges come from large studies, which searched them or found them important. The
-comments refer to them as follows:
+The ranges come from large studies that searched them or found them important. The
+comments refer to these studies as follows:
 
 - *tunability*: Probst, Boulesteix, Bischl (2019), Tunability: importance of
   hyperparameters of machine learning algorithms. JMLR 20.
@@ -38,7 +38,7 @@ class Data:
     Attributes
     ----------
     n_rows : int
-        Training rows of one of five folds; 1,000 if unknown.
+        Number of training rows in one of five folds; 1,000 if unknown.
     n_columns : int or None
         Number of columns that the estimator sees, None if unknown.
     variance : float
@@ -67,7 +67,7 @@ def _penalty(data: Data, given: Params) -> Iterator[Range]:
 
 
 def _sparse_penalty(data: Data, given: Params) -> Iterator[Range]:
-    # In units of the target: beyond one standard deviation, hardly any variation is
+    # In the target's units: beyond one standard deviation, hardly any variation is
     # left.
     yield "alpha", Real(1e-5 * data.spread, 2 * data.spread, log=True)
     if "l1_ratio" in given:
@@ -103,7 +103,7 @@ def _neighbours(data: Data, given: Params) -> Iterator[Range]:
 
 
 def _tree(data: Data, given: Params) -> Iterator[Range]:
-    # Both are from tunability.
+    # Both come from tunability.
     yield "min_samples_leaf", _whole(1, min(60, data.n_rows / 4), log=True)
     yield "max_depth", _whole(1, 30, log=True)
     yield "max_features", Real(0.1, 1.0)
@@ -207,8 +207,8 @@ def _catboost(data: Data, given: Params) -> Iterator[Range]:
 
 
 Suggestion = Callable[[Data, Params], Iterator[Range]]
-#: Maps a package to the classes with the same ranges. Those of LightGBM, XGBoost and
-#: CatBoost are identified by name: these packages need not be installed.
+#: Maps each package to classes and their ranges. Classes are identified by name, so
+#: that LightGBM, XGBoost and CatBoost need not be installed.
 _PREDICTORS: dict[str, dict[str, Suggestion]] = {
     "sklearn": {
         "Ridge RidgeClassifier KernelRidge": _penalty,
@@ -261,28 +261,28 @@ def suggested_space(
 ) -> Params:
     """Return ranges to search for an estimator, the most important first.
 
-    The result is an ordinary dict: print it, edit it, and pass it to
-    `RobustBayesSearchCV`. Components of pipelines, column transformers and other
-    composite estimators are found by name. The parameters of the predictor come first,
-    then those of the steps before it.
+    The result is an ordinary dict that you can print, edit, and pass to
+    `RobustBayesSearchCV`. It covers the named components of pipelines, column
+    transformers and other composite estimators. The parameters of the predictor come
+    first, followed by those of the preceding steps.
 
     Parameters
     ----------
     estimator : estimator
-        A supported estimator of scikit-learn, LightGBM, XGBoost or CatBoost, or one
-        with such components.
+        A supported estimator from scikit-learn, LightGBM, XGBoost or CatBoost, or an
+        estimator with such components.
     X : array-like of shape (n_samples, n_features), default=None
-        The data, which determine the ends of some ranges. Without it, these ranges are
-        for a thousand scaled rows.
+        The data, which set the ends of some ranges. Without data, these ranges suit a
+        thousand scaled rows.
     y : array-like of shape (n_samples,), default=None
-        The target. The penalties and tubes of some regressors are in its units.
+        The target. It sets the scale of some regressors' penalties and tubes.
     n_params : int, default=None
-        Number of parameters. Default: all.
+        Number of parameters to return. Default: all.
 
     Returns
     -------
     space : dict
-        Maps names of parameters to `Real`, `Integer` and `Categorical` ranges, or lists
+        Maps parameter names to `Real`, `Integer` or `Categorical` ranges, or to lists
         of choices.
 
     Raises
@@ -314,7 +314,7 @@ def suggested_space(
 
 
 def _parts(estimator: Any) -> Params:
-    """Return the estimators inside another one, by name."""
+    """Return the components of an estimator, by name."""
     try:
         listed = estimator.get_params(deep=True)
     except AttributeError:
@@ -348,9 +348,9 @@ def _ranges(
 
 
 def _facts(part: Any, X: Any, y: Any, *, is_alone: bool) -> Data:
-    """Return the known properties of the data that a part sees.
+    """Return the known properties of the data that reach a part.
 
-    Steps before it change the columns, and usually scale them.
+    Preceding steps change the columns, and usually scale them.
     """
     facts: Params = {}
     if X is not None:
@@ -379,7 +379,7 @@ def _positive(compute: Callable[[], Any]) -> float:
 
 
 def _in_turn(parts: list[list[Range]]) -> Iterator[Range]:
-    """Yield the most important parameter of each part, then the second ones, ..."""
+    """Yield the most important parameter of each part, then the second of each, ..."""
     for ranges in zip_longest(*parts):
         yield from (each for each in ranges if each is not None)
 

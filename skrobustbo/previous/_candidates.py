@@ -1,4 +1,4 @@
-"""Candidates of an earlier search with their scores."""
+"""Candidates from an earlier search, with their scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skrobustbo.optimizer import paired
 
 
 class PreviousCandidates:
-    """Candidates that have been evaluated before, with their scores.
+    """Candidates evaluated earlier, with their scores.
 
     Pass it to `RobustBayesSearchCV` as `previous`.
 
@@ -20,7 +20,8 @@ class PreviousCandidates:
     params : list of dict
         The candidates.
     scores : list of float
-        Their scores in the metric of the search; larger is better, nan for a failure.
+        Their scores in the metric of the new search; larger is better, nan is a
+        failure.
     same_data : bool, default=True
         Whether the scores come from the data of the new search, with similar folds. If
         True, the model learns from them. If False, the search only tries the best
@@ -35,7 +36,7 @@ class PreviousCandidates:
     Raises
     ------
     ValueError
-        If there is not exactly one number for each candidate.
+        If there is not exactly one score for each candidate.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Read candidates from results of other searches, without importing their packages."""
+"""Read candidates from other searches' results, without importing their packages."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _PARAM = "param_"
 def from_cv_results(
     cv_results: Any, metric: str | None = None, *, same_data: bool = True
 ) -> PreviousCandidates:
-    """Return the candidates of a scikit-learn search.
+    """Return the candidates from a scikit-learn search.
 
     Parameters
     ----------
     cv_results : dict of arrays or DataFrame
         The ``cv_results_`` of `RobustBayesSearchCV`, `GridSearchCV`,
-        `RandomizedSearchCV` or a similar search, a table of it, or
-        `trials_dataframe()`. Candidates stopped by a race are left out, because their
-        mean score is unknown.
+        `RandomizedSearchCV` or a similar search, as a dict or a table, or the table
+        from `trials_dataframe()`. Candidates stopped by a race are left out, because
+        their mean score is unknown.
     metric : str, default=None
         The metric to maximise, if there are several.
     same_data : bool, default=True
@@ -39,7 +39,7 @@ def from_cv_results(
     Raises
     ------
     ValueError
-        If the results have no such metric or no params.
+        If the results lack the metric or the params.
 
     Examples
     --------
@@ -55,9 +55,9 @@ def from_cv_results(
 
 
 def _columns(cv_results: Any, metric: str | None) -> Any:
-    """Return the columns of a table named as in `cv_results_`; others unchanged.
+    """Return a table's columns, named as in `cv_results_` where possible.
 
-    In a table, parameters that a candidate does not have are missing values.
+    In a table, parameters that a candidate lacks are missing values.
     """
     is_table = hasattr(cv_results, "columns") and hasattr(cv_results, "iloc")
     if not is_table or "params" in cv_results:
@@ -83,15 +83,15 @@ def _is_missing(value: Any) -> bool:
 
 
 def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
-    """Return the complete trials of an Optuna study.
+    """Return the completed trials of an Optuna study.
 
-    Failed, pruned and unfinished trials are left out. If the study minimises, values
-    change their sign.
+    Failed, pruned and unfinished trials are left out. If the study minimises, the
+    values are negated.
 
     Parameters
     ----------
     study : optuna.Study
-        A study with one objective: the score that the search maximises.
+        A study with one objective, which must be the score that the search maximises.
     same_data : bool, default=True
         As in `PreviousCandidates`.
 
@@ -102,7 +102,7 @@ def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
     Raises
     ------
     ValueError
-        If it is not a study with a single objective.
+        If `study` is not a study with a single objective.
 
     Examples
     --------
@@ -135,26 +135,25 @@ def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
 
 
 def from_skopt(result: Any, *, same_data: bool = True) -> PreviousCandidates:
-    """Return the points of a scikit-optimize result, with values negated.
+    """Return the points from a scikit-optimize result, with negated values.
 
     Parameters
     ----------
     result : OptimizeResult
-        The result of `gp_minimize` or a similar function, or one of the
-        `optimizer_results_` of `BayesSearchCV`. The dimensions of its space must have
-        names.
+        The result of `gp_minimize` or a similar function, or one of `BayesSearchCV`'s
+        `optimizer_results_`. The dimensions of its space must have names.
     same_data : bool, default=True
         As in `PreviousCandidates`.
 
     Returns
     -------
     previous : PreviousCandidates
-        Scores are the negated values.
+        The scores are the negated values.
 
     Raises
     ------
     ValueError
-        If it is not such a result, or its dimensions have no names.
+        If `result` is not such a result, or its dimensions have no names.
 
     Examples
     --------
