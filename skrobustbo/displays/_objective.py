@@ -167,8 +167,7 @@ class ObjectiveDisplay(Display):
         return max(1, min(n_columns, room))
 
     def _rows(self, look: Look) -> list[list[tuple[Slice, int] | None]]:
-        """Return the panels by row: a slice and which of its maps; None for no
-        panel."""
+        """Return the panels by row: a slice and one of its maps, or None."""
         n_columns = self._n_columns(look)
         found: list[tuple[Slice, int] | None] = []
         for one in self.slices:

@@ -40,7 +40,7 @@ class Curve:
     ----------
     name : str
     values : array of shape (n,)
-        Values in the order asked, nan for failures.
+        Values in the order proposed, nan for failures.
     best : array of shape (n,)
         Best value so far, nan before the first value.
     n_initial : int
@@ -139,7 +139,7 @@ class ConvergenceDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         names : str or list of str, default=None
-            Names for the legend. None: those of their policies.
+            Names for the legend. None: the names of their policies.
         **options : dict
             Further arguments of `from_optimizer`.
 
@@ -178,7 +178,7 @@ class ConvergenceDisplay(Display):
             The number or name of a branch, or "all" for one line per branch, with
             candidates numbered as in the search. None: all candidates together.
         names : str or list of str, default=None
-            Names for the legend. None: those of their policies.
+            Names for the legend. None: the names of their policies.
         value_name : str, default="value"
             Label of the value axis.
         largest : float or list of float, default=None
@@ -320,7 +320,7 @@ def _draw(
     elif curve.n_initial:  # with several searches, mark only its end
         line = {"color": colour, "alpha": 0.6, "lw": 0.7, "ls": ":"}
         ax.axvline(end, label="end of the initial design", **line)
-    dashes = ("-", "--", "-.", ":")[number % 4]  # identical lines must not hide each other
+    dashes = ("-", "--", "-.", ":")[number % 4]  # keeps equal lines visible
     line = {"color": colour, "lw": 1.3 * look.line, "ls": dashes, "zorder": 3}
     label = f"{curve.name}: best so far" if alone else curve.name
     best = drawable(curve.best)
@@ -354,7 +354,7 @@ class ResetDisplay(Display):
     Parameters
     ----------
     values : array of shape (n,)
-        Values in the order asked, nan for failures.
+        Values in the order proposed, nan for failures.
     resets : array of int
         Numbers, starting at 1, of the candidates whose values caused a reset.
     remembered : array of bool, shape (n,)
