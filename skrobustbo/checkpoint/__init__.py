@@ -1,4 +1,4 @@
-"""Checkpoints of searches: a journal in SQLite that a later call of `fit` resumes."""
+"""Checkpoints of searches: an SQLite journal from which a later `fit` resumes."""
 
 from skrobustbo.checkpoint._events import TEXT, Asked
 from skrobustbo.checkpoint._fingerprint import Parts as Parts

@@ -1,9 +1,9 @@
 """The events of a search, and their JSON rows in a file.
 
-Events: a search starts, with its splits; a candidate is asked; a fold is measured; a
-candidate ends without all its folds; a call of `fit` begins or ends. Of several events
-about the same fold or call, the last one counts. Each kind has one writer and one
-reader.
+The journal records these events: a search starting, with its splits; a candidate being
+proposed; a fold being measured; a candidate ending with folds missing; and a call to
+`fit` beginning or ending. If several events concern the same fold or call, the last one
+counts. Each kind of event has one writer and one reader.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from skrobustbo._trials import COLUMNS, SINGLE, FoldId, FoldResult, Trial
 Split = tuple[NDArray[Any], NDArray[Any]]
 Event = TypeVar("Event")
 
-#: Characters stored of the traceback of a failed fit, from its end.
+#: Maximum number of characters stored from the end of a failed fit's traceback.
 MAX_ERROR = 100_000
-#: Maximum characters of a candidate, or of a fold without predictions; and of a fold
-#: with predictions, close to SQLite's limit.
+#: Maximum number of characters of a candidate, or a fold without predictions; and of a
+#: fold with predictions, which is close to SQLite's limit.
 MAX_BODY, MAX_PREDICTED = 4_000_000, 999_000_000
 
 
@@ -51,12 +51,12 @@ def require(condition: bool, what: str) -> None:
 
 
 def dumps(value: Any) -> str:
-    """Return JSON text, equal for equal values, with exact numbers."""
+    """Return JSON text with exact numbers; equal values give equal texts."""
     return json.dumps(value, default=_number, separators=(",", ":"))
 
 
 def _number(value: Any) -> Any:
-    """Return a number of another library as a Python number."""
+    """Return a number from another library as a Python number."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, bool | int) else float(value)
 
@@ -67,7 +67,7 @@ def write(event: Any) -> str:
 
 
 def loads(body: str) -> dict[str, Any]:
-    """Return the JSON object of a text; Malformed for anything else."""
+    """Return the JSON object in a text; Malformed for anything else."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -79,14 +79,14 @@ def loads(body: str) -> dict[str, Any]:
 def made(kind: Callable[..., Event], record: Any, what: str) -> Event:
     """Return a record as a dataclass or a dict.
 
-    Malformed unless names and types match the annotations.
+    Raise Malformed unless names and types match the annotations.
     """
     check_parts(record, _forms_of(kind), what)
     return kind(**record)
 
 
 def check_parts(record: Any, forms: Mapping[str, Any], what: str) -> None:
-    """Raise Malformed unless a record has parts of these names and types."""
+    """Raise Malformed unless a record has parts with these names and types."""
     whole = isinstance(record, dict) and record.keys() == forms.keys()
     require(whole, f"the parts of {what}")
     wrong = [name for name, form in forms.items() if not has_form(record[name], form)]
@@ -100,7 +100,7 @@ def _forms_of(kind: Any) -> dict[str, Any]:
 
 # Start of a search --------------------------------------------------------------------
 
-#: Placeholder of a choice that is described instead of stored.
+#: Placeholder for a choice that is described rather than stored.
 TEXT = "$text"
 _SOME = Annotated[Count, lambda count: count > 0]
 
@@ -108,9 +108,9 @@ _SOME = Annotated[Count, lambda count: count > 0]
 class Outline(TypedDict):
     """The part of a search that readers see.
 
-    The names of the estimator and the policy, the metric to optimise (None if it is the
-    only one), and for each branch of the space its parameters: None for numbers,
-    otherwise the choices.
+    It holds the names of the estimator and the policy, the metric to optimise (None if
+    there is only one), and for each branch of the space its parameters with their
+    choices, or None for numeric ones.
     """
 
     estimator: str
@@ -126,17 +126,17 @@ class Started:
     Attributes
     ----------
     search : dict of dict of str
-        Descriptions of everything that a resumed call must match.
+        Describes everything that a resumed call must match.
     seed : int
         Seed of all randomness.
     horizon : int
-        Number of candidates planned by the first call.
+        Number of candidates that the first call planned.
     outline : dict
         The part that readers see; empty without a file.
     versions : dict of str to str
         Versions of the packages that started it; empty without a file.
     n_splits, n_samples : int
-        Number of folds per candidate, and of rows in the data.
+        Number of folds per candidate, and number of rows in the data.
     """
 
     search: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -154,13 +154,13 @@ class Started:
 
     @property
     def form(self) -> FoldForm:
-        """The common form of its folds, as far as known."""
+        """The form that the search's folds share, as far as known."""
         predicts = "honest_score" in self.settings
         return FoldForm(None, train=None, n_classes=0 if predicts else None)
 
 
 def read_started(body: str) -> Started:
-    """Return the start in a row; Malformed if invalid."""
+    """Read the start of a search from a row; Malformed if invalid."""
     started = made(Started, loads(body), "its header")
     made(Outline, started.outline, "its outline")
     return started
@@ -168,29 +168,29 @@ def read_started(body: str) -> Started:
 
 # Folds --------------------------------------------------------------------------------
 
-#: The key of a fold and its result; None if that could not be written.
+#: The key and the result of a fold; None if the result could not be written.
 Measured = tuple[FoldId, FoldResult | None]
 _KEY = ("candidate", "split")
 
 
 class FoldForm:
-    """The common form of a search's folds.
+    """The form that all folds of a search share.
 
-    The writer checks what it writes with it, so that a file never has a row that is
+    The writer uses it to check its output, so that a file never has a row that is
     refused later.
 
     Parameters
     ----------
     metrics : list of str or None
-        Names of several metrics, empty for a single one; None if only the return value
+        Names of the metrics, empty if there is only one; None if only the return value
         of a callable scorer will show them.
     train : bool or None
         Whether there are training scores; None before the first fold.
     n_classes : int or None, default=None
-        Number of classes if folds have predictions, 0 for a regressor; None without
-        predictions.
+        Number of classes if folds have predictions, 0 for a regressor; None if there
+        are no predictions.
     n_rows : list of int, default=None
-        Number of test rows of each split. None: predictions are not checked against it.
+        Number of test rows in each split, to check predictions against. None: no check.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class FoldForm:
         n_rows: Sequence[int] | None = None,
     ) -> None:
         self._names = None if metrics is None else set(metrics) or {SINGLE}
-        # A failure before names are known has a single number for all names.
+        # A failure before the names are known has one number for all of them.
         self._may_lack_names = metrics is None
         self._train, self._n_classes, self._n_rows = train, n_classes, n_rows
         self.longest = MAX_BODY if n_classes is None else MAX_PREDICTED
@@ -286,7 +286,7 @@ def _read_array(
 
 def _write_predictions(values: NDArray[Any]) -> dict[str, Any]:
     kind = values.dtype.name
-    # Not compressed: what is read is never larger than the file.
+    # Not compressed, so the data read are never larger than the file.
     data = values.astype(_OF_PREDICTIONS[kind]).tobytes()
     return _write_array(kind, values.shape, data)
 
@@ -302,7 +302,7 @@ def _read_predictions(record: Any) -> NDArray[Any]:
 
 
 def write_split(split: tuple[Any, Any]) -> str:
-    """Return the row of a split: training and test rows, as numbers or masks."""
+    """Return the row for a split: its training and test rows, as numbers or masks."""
     train, test = map(_write_rows, split)
     return dumps({"train": train, "test": test})
 
@@ -321,7 +321,7 @@ def _write_rows(rows: Any) -> dict[str, Any]:
     array = np.asarray(rows)
     kind = "bool" if array.dtype.kind == "b" else "int64"
     values = array.astype(_OF_ROWS[kind])
-    if kind == "int64":  # differences of neighbours are small and compress well
+    if kind == "int64":  # differences between neighbours are small and compress well
         values[1:] = np.diff(values)
     return _write_array(kind, values.shape, zlib.compress(values.tobytes(), 1))
 
@@ -342,7 +342,7 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
     require(len(shape) == 1 and length <= most, "rows")
     unpacker = zlib.decompressobj()
     try:
-        # Never more than announced, however much a small text would expand.
+        # Never read more than announced, however much a small text would expand.
         raw = unpacker.decompress(packed, size + 1)
     except zlib.error as error:
         raise Malformed("rows") from error
@@ -361,22 +361,23 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A candidate that has just been asked, as stored in a journal.
+    """A candidate that has just been proposed, as stored in a journal.
 
     Attributes
     ----------
     branch : int
-        Position of its branch in the space; -1 outside.
+        Position of the candidate's branch in the space; -1 outside the space.
     params : dict
-        The point in JSON types, with choices by index; described if outside the space.
+        The point in JSON types, with choices as indices; a description if outside the
+        space.
     resource : int or None
-        Its amount of the resource; None for the full one.
+        Amount of the resource; None for the full amount.
     said : dict
         Further facts: the parts of a trial in `COLUMNS`.
     horizon : int or None
-        Total number of expected evaluations, as known when it was asked.
+        Total number of evaluations expected when the candidate was proposed.
     round : int
-        Number of the round in which it was asked.
+        Number of the round in which the candidate was proposed.
     """
 
     branch: Annotated[int, lambda branch: branch >= -1]
@@ -397,21 +398,21 @@ _SAID = {part: _OF_TRIAL[part] for part in COLUMNS.values()}
 
 
 def read_candidate(body: str) -> Asked:
-    """Return the candidate in a row; Malformed if invalid."""
+    """Read a candidate from a row; Malformed if invalid."""
     asked = made(Asked, loads(body), "a candidate")
     check_parts(asked.said, _SAID, "a candidate")
     return asked
 
 
 def in_rounds(asked: Iterable[Asked]) -> list[list[Asked]]:
-    """Return candidates, round by round, in the order asked."""
+    """Return the candidates, round by round, in the order proposed."""
     rounds = [(n, list(each)) for n, each in groupby(asked, attrgetter("round"))]
     require([n for n, _ in rounds] == list(range(len(rounds))), "a round")
     return [each for _, each in rounds]
 
 
 def write_over(candidate: int) -> str:
-    """Return the row of a candidate that ended with folds missing."""
+    """Return the row for a candidate that ended with folds missing."""
     return dumps({"candidate": candidate})
 
 
@@ -423,29 +424,29 @@ def read_over(body: str) -> int:
 
 # Runs ---------------------------------------------------------------------------------
 
-#: Latest valid time of a clock.
+#: Latest valid clock time.
 _LAST = 1e11
 _Time = Annotated[float, lambda seconds: 0 <= seconds <= _LAST]
 
 
 @dataclass(frozen=True)
 class FitCall:
-    """A call of `fit`.
+    """A call to `fit`.
 
     Attributes
     ----------
     number : int
         Position among the calls of a search, from 0.
     started, ended : float
-        Seconds since the epoch; `ended` is None if it has not ended or was killed.
+        Seconds since the epoch; `ended` is None if the call is running or was killed.
     machine : str
         Identifies the machine.
     n_iter : int
         Number of planned candidates.
     settings : dict of str to str
-        Descriptions of the settings that may change between calls.
+        Describes the settings that may change between calls.
     reason : str or None
-        Why it ended.
+        Why the call ended.
     """
 
     number: Count
@@ -458,17 +459,17 @@ class FitCall:
 
     @property
     def told(self) -> tuple[Any, ...]:
-        """The part that a call stores if it only read the file but differs."""
+        """The part that a differing call stores even if it only read the file."""
         return self.n_iter, self.settings, self.reason
 
 
 def begun(number: int, n_iter: int, settings: Mapping[str, str]) -> FitCall:
-    """Return a call of `fit` that begins now on this machine."""
+    """Return a call to `fit` that begins now on this machine."""
     return FitCall(number, now(), _machine(), int(n_iter), dict(settings))
 
 
 def read_call(body: str) -> FitCall:
-    """Return the call in a row; Malformed if invalid."""
+    """Read a call from a row; Malformed if invalid."""
     call = made(FitCall, loads(body), "a run")
     require((call.reason is None) == (call.ended is None), "the end of a run")
     return call
@@ -477,21 +478,21 @@ def read_call(body: str) -> FitCall:
 def is_alive(run: FitCall, is_held: bool | None) -> bool | None:
     """Return whether a search is running; None if unknown."""
     if is_held or run.ended is not None:
-        return bool(is_held)  # even if it has ended: another one may have begun
-    # The locks of other machines may not be visible here.
+        return bool(is_held)  # even if that call has ended: another one may have begun
+    # Locks held by other machines may not be visible here.
     is_here = bool(set(run.machine.split()) & set(_machine().split()))
     return False if is_held is False and is_here else None
 
 
 def now() -> float:
-    """Return the seconds since the epoch, limited for clocks that are far off."""
+    """Return the seconds since the epoch, within limits for clocks that are far off."""
     return min(max(0.0, time.time()), _LAST)
 
 
 def _machine() -> str:
     """Return an identifier of this machine: digests of its name and boot.
 
-    Either may change alone: the name between containers, the boot at a restart.
+    Either may change alone: the name between containers, the boot after a restart.
     """
     marks = [platform.node().encode()]
     with suppress(OSError):

@@ -1,6 +1,6 @@
-"""Descriptions of all parts of a search, and how two searches differ.
+"""Descriptions of every part of a search, to tell how two searches differ.
 
-Equal values have equal descriptions, in this process and the next.
+Equal values have equal descriptions, even in different processes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 _FEW, _NUMBERS = 10, {bool, int, float, type(None)}
 #: Prefixes of attributes that store a setting.
 _PRIVATE = re.compile(r"^_(\w*?__)?")
-#: Longer texts are cut and end in their digest.
+#: Texts longer than this are cut and end in a digest.
 _LONG, _HEAD = 300, 120
 
 
@@ -39,12 +39,12 @@ class Inside:
     Attributes
     ----------
     ids : tuple of int
-        The enclosing objects, to stop at circular references.
+        IDs of the enclosing objects, to stop at circular references.
     of_fit : bool
-        Whether it is an argument of `fit` besides the data. Objects such as callbacks
-        may change in use, so they are described by their settings.
+        Whether the value is an argument to `fit` other than the data. Objects such as
+        callbacks may change in use, so they are described by their settings.
     is_setting : bool
-        Whether it is a setting of such an object.
+        Whether the value is a setting of such an object.
     quiet : bool
         Whether to suppress warnings about functions.
     """
@@ -57,7 +57,7 @@ class Inside:
 
 #: Maximum depth of objects inside objects.
 _DEPTH = 25
-#: Rows hashed at a time, because hashing may copy them.
+#: Number of rows to hash at a time, because hashing may copy them.
 _CHUNK = 2**24
 _GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
@@ -65,21 +65,22 @@ _GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerato
 def describe(value: Any, *, quiet: bool = False) -> str:
     """Return a short text that equal values share and others almost surely do not.
 
-    Possible data are described by type, size and a digest: arrays, tables, dicts, lists
-    of anything but a few numbers. Numbers, names and the parameters of objects are
-    written out; functions and classes are described by name, random generators by type.
-    Nothing is pickled, so no code runs except `get_params`.
+    Anything that may be data is described by type, size and digest: arrays, tables,
+    dicts, and lists other than a few numbers. Numbers, names and the parameters of
+    objects are written out. Functions and classes are described by name, and random
+    generators by type. Nothing is pickled, so no code runs except `get_params`.
 
     Parameters
     ----------
     value : object
     quiet : bool, default=False
-        Whether not to warn, because nothing depends on the text or a warning was given.
+        Whether to suppress warnings, because nothing depends on the text or a warning
+        was already given.
 
     Warns
     -----
     UserWarning
-        For functions of the user, because their names do not show what they do.
+        For user functions, because their names do not show what they do.
 
     Examples
     --------
@@ -94,11 +95,11 @@ def describe(value: Any, *, quiet: bool = False) -> str:
 
 
 def describe_data(value: Any, *, of_fit: bool = False) -> str:
-    """Return the description of data, without any of its values except None.
+    """Return a description of data that contains none of its values except None.
 
-    With `of_fit`, objects in it are described by type and by the constructor arguments
-    that are numbers, texts, functions or such objects themselves: other attributes may
-    stem from an earlier call.
+    If `of_fit` is true, objects in the data are described by type and by constructor
+    arguments that are numbers, texts, functions or further such objects, because other
+    attributes may come from an earlier call.
     """
     text = _text(value, Inside(of_fit=of_fit))
     if value is None or _writer(value) in _DIGESTED:
@@ -107,7 +108,7 @@ def describe_data(value: Any, *, of_fit: bool = False) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text; a long one is cut and ends in its digest."""
+    """Return a text; cut a long one and end it with its digest."""
     if len(text) <= _LONG:
         return text
     return f"{text[:_HEAD]}... ({len(text)} characters, digest {_digest([text])})"
@@ -204,7 +205,7 @@ def _sparse(value: Any, inside: Inside) -> str:
 
 
 def _table(value: Any, inside: Inside) -> str:
-    """Describe a data frame, of pandas or another library with named columns."""
+    """Describe a data frame from pandas or another library with named columns."""
     by_place = getattr(value, "iloc", None)
     names = list(value.columns)
     columns = [
@@ -218,7 +219,7 @@ def _table(value: Any, inside: Inside) -> str:
 
 
 def _column(value: Any, inside: Inside) -> str:
-    """Describe a column of a table; its type may name its values."""
+    """Describe a table column, whose type may name its values."""
     name = _text(getattr(value, "name", None), inside)
     parts = [name, str(value.dtype), _array(value.to_numpy(), inside)]
     return f"column of {len(value)} items, digest {_digest(parts)}"
@@ -279,7 +280,7 @@ def _settings(value: Any, inside: Inside) -> str:
     kind: Any = type(value)
     try:
         names = list(inspect.signature(kind).parameters)
-    except (TypeError, ValueError):  # written in C
+    except (TypeError, ValueError):  # it is written in C
         names = []
     held = {_PRIVATE.sub("", name): item for name, item in _state(value).items()}
     items = [(name, held[name]) for name in names if name in held]
@@ -298,32 +299,32 @@ def _state(value: Any) -> dict[str, Any]:
 
 
 def _object(value: Any, inside: Inside) -> str:
-    """Describe an object by its content, or by its class if that is hidden."""
+    """Describe an object by its content, or by its class if the content is hidden."""
     held = getattr(value, "__dict__", None)
     if held:
         return _called(_name(type(value)), inside, sorted(held.items()))
     if hasattr(value, "__array__"):
         return _array(np.asarray(value), inside)
     text = shown(value)
-    # An address changes in the next process.
+    # An address changes between processes.
     return _name(type(value)) if re.search(r" at 0x[0-9a-fA-F]+", text) else text
 
 
-#: Functions of these packages change with the versions stored in a checkpoint.
+#: Functions in these packages change only with the versions stored in a checkpoint.
 _VERSIONED = {"builtins", "joblib", "numpy", "scipy", "sklearn", "skrobustbo"}
 
 
 Items = Iterable[tuple[str, Any]]
 Writer = Callable[[Any, Inside], str]
 
-#: Described by their own names.
+#: Types of values described by their own names.
 _NAMED = (type, types.ModuleType, np.ufunc)
-#: Their text is complete; pandas' objects cache computed attributes.
+#: Types with a complete text; pandas objects cache computed attributes.
 _SHOWN = (pathlib.PurePath, datetime.date, datetime.time, datetime.timedelta)
 
 #: Types described only by digests of their content.
 _DIGESTED = (_set, _mapping, _array, _sparse, _table, _column)
-#: How values are recognised and described.
+#: Tests that recognise a kind of value, and functions that describe it.
 _KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
     (lambda v: isinstance(v, np.ndarray), _array),
     (sparse.issparse, _sparse),
@@ -332,7 +333,8 @@ _KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
     (lambda v: isinstance(v, Mapping), _mapping),
     (lambda v: isinstance(v, _NAMED), lambda v, inside: _name(v)),
     (inspect.ismethod, _method),
-    # Functions of Python, C, Cython or NumPy. Other objects have no name of their own.
+    # Functions from Python, C, Cython or NumPy; other objects do not have their own
+    # name.
     (lambda v: callable(v) and hasattr(v, "__qualname__"), _function),
     (lambda v: isinstance(v, functools.partial), _partial),
     (lambda v: isinstance(v, _GENERATORS), lambda v, inside: _name(type(v))),
@@ -349,7 +351,7 @@ _KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
 
 # Comparison of searches ---------------------------------------------------------------
 
-#: For each part of a search, its items and their descriptions.
+#: Maps each part of a search to its items and their descriptions.
 Parts = Mapping[str, Mapping[str, str]]
 
 _CALLED = {
@@ -360,20 +362,20 @@ _CALLED = {
     "scoring": "the scoring",
     "settings": "the setting {}",
 }
-#: The setting that may be dropped later: stored predictions do no harm.
+#: The setting that may be dropped later, because stored predictions do no harm.
 _OPTIONAL = ("settings", "honest_score")
-#: Name of the item for the part as a whole.
+#: Name of the item that stands for the whole part.
 _ITSELF = ""
 _WHOLE = {"estimator": "the estimator", "space": "the space"}
-#: Characters of a text in a message.
+#: Maximum number of characters of a text in a message.
 _QUOTED = 200
 
 
 def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str | None:
-    """Return the first difference between two searches in words; None without any.
+    """Describe the first difference between two searches; None if there is none.
 
-    `seeds` are those of the earlier and the current search; None if the current one was
-    drawn.
+    `seeds` holds the seeds of the earlier and the current search; None if the latter
+    was drawn.
     """
     for part in _CALLED:
         old, new = before.get(part, {}), now.get(part, {})
@@ -384,7 +386,7 @@ def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str 
             and not ((part, name) == _OPTIONAL and name not in new)
         ]
         if names:
-            # The parameter of a pipeline is more informative than the pipeline.
+            # A pipeline's parameter is more informative than the pipeline.
             name = max(names, key=lambda name: (name == _ITSELF, name.count("__")))
             called = _CALLED[part].format(_quoted(name))
             if name == _ITSELF:
@@ -399,13 +401,13 @@ def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str 
 
 
 def _quoted(text: str) -> str:
-    """Return a text from a file, or a long one, quoted for a message."""
+    """Return a text quoted for a message, even if it is long or comes from a file."""
     text = printable(text)
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return the differences between two calls in words, where both are known."""
+    """Describe the differences between two calls, where both are known."""
     return [
         f"{_quoted(name)} was {_quoted(before[name])} and is now {_quoted(value)}"
         for name, value in now.items()
@@ -421,7 +423,7 @@ _PACKAGES = ("skrobustbo", "scikit-learn", "numpy", "scipy")
 def _version(package: str) -> str:
     try:
         return version(package)
-    except PackageNotFoundError:  # a build under another name
+    except PackageNotFoundError:  # the build has another name
         return "unknown"
 
 
@@ -431,7 +433,7 @@ def versions_here() -> dict[str, str]:
 
 
 def compare_versions(path: str, written: Mapping[str, str]) -> None:
-    """Warn if package versions differ from those of the checkpoint."""
+    """Warn if package versions differ from those in the checkpoint."""
     changed = changes(written, versions_here())
     if changed:
         warn(

@@ -1,4 +1,4 @@
-"""The journal of a search: a record of past and future steps."""
+"""The journal of a search, which records its steps."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from skrobustbo.checkpoint._reader import Contents, contents_of
 
 
 class Journal:
-    """Stores the steps of a search, and returns them to the call that resumes it.
+    """Stores the steps of a search, and replays them to the call that resumes it.
 
-    Without a path, the journal is in memory, otherwise in a file. Call the methods in
+    The journal is kept in a file, or in memory if there is no path. Call the methods in
     the order in which they are defined. Before `begin`, only the splits are stored.
 
     Parameters
@@ -36,30 +36,30 @@ class Journal:
     path : str, default=None
         The file, locked by the caller.
     retry_failed : bool, default=False
-        Whether failed folds in the file are fitted and written again.
+        Whether to fit failed folds in the file again, and store the new results.
 
     Attributes
     ----------
     path : str or None
-        The file; None without one.
+        The file, or None if there is none.
     n_read_of : dict of int to int
-        Number of folds of each candidate read instead of fitted so far.
+        Number of folds of each candidate that were read instead of fitted so far.
     n_read_failed : int
-        Number of these that failed, in a file.
+        Number of failed folds among them, if there is a file.
     retries : bool
         Whether failed folds are fitted again.
     changed : list of str
-        Settings that differ from those of the previous call, in words.
+        Describes the settings that differ from the previous call.
     resumed : str or None
-        Content of the file when this run began; None if there was none.
+        Content of the file when this run began; None if there was no file.
     shape : (int, int or None) or None
         Rows and columns of the data, if the search has stored them.
 
     Raises
     ------
     CheckpointError
-        Here and in every method: if the file is damaged, belongs to another search, or
-        cannot be written.
+        Raised here and by every method if the file is damaged, belongs to another
+        search, or cannot be written.
     """
 
     def __init__(self, path: str | None = None, *, retry_failed: bool = False) -> None:
@@ -81,7 +81,7 @@ class Journal:
 
     @property
     def identity(self) -> str:
-        """Identifies the search, in this call and in those that resume it.
+        """Identifies the search, in this call and in calls that resume it.
 
         Empty before `open`.
         """
@@ -94,17 +94,17 @@ class Journal:
 
     @property
     def horizon(self) -> int | None:
-        """The number of candidates of the first run; None if this one is the first."""
+        """The number of candidates of the first run; None if this is the first run."""
         return None if self._log is None else self._log.read("header")[0].horizon
 
     @property
     def n_asked(self) -> tuple[int, int]:
-        """Numbers of rounds and of candidates asked so far."""
+        """Numbers of rounds and of candidates proposed so far."""
         return len(self._known.rounds), self._known.n_asked
 
     @property
     def read(self) -> list[str]:
-        """Description of what was read from a file; empty without one."""
+        """Description of what was read from a file; empty if there is no file."""
         n_folds = sum(self.n_read_of.values())
         if self.path is None or not n_folds:
             return []
@@ -123,24 +123,24 @@ class Journal:
         outline: Callable[[], dict[str, Any]] = dict,
         call: Callable[[], Mapping[str, str]] = dict,
     ) -> tuple[int, int]:
-        """Return the seed and horizon of the search: those of the first run.
+        """Return the seed and horizon of the search, as set by the first run.
 
         Parameters
         ----------
         describe : callable
             Returns the description of this search.
         seed, n_iter : int
-            Seed and number of candidates of this run.
+            The seed and the number of candidates of this run.
         drawn : bool
             Whether the seed was drawn rather than chosen.
         outline : callable
-            Returns the part of the search that readers of a file see.
+            Returns the part of the search that is visible to readers of a file.
         call : callable
             Returns descriptions of the settings that may change between calls.
         """
         is_in_file = self.path is not None
         with warnings.catch_warnings():
-            if not is_in_file:  # the warning is about functions in a file
+            if not is_in_file:  # the warning only concerns functions in a file
                 warnings.simplefilter("ignore")
             parts = describe()
         self._is_noting, self._has_written = True, False
@@ -175,7 +175,7 @@ class Journal:
         )
 
     def _check_call(self, n_iter: int) -> None:
-        """Raise an error if this call cannot resume; warn of other versions."""
+        """Raise an error if this call cannot resume; warn of different versions."""
         n_candidates, started = self._known.n_asked, self._known.started
         # Evaluations with part of a resource can exceed n_iter.
         if n_candidates > n_iter and started.settings.get("resource", "None") == "None":
@@ -194,7 +194,7 @@ class Journal:
         n_open: int | None = 1,
         **form: Any,
     ) -> list[tuple[Any, Any]]:
-        """Return the splits of the first run; check its folds, or start the file.
+        """Return the splits of the first run, and check its folds or start the file.
 
         Parameters
         ----------
@@ -203,9 +203,9 @@ class Journal:
         n_samples : int
             Number of rows to split.
         n_open : int or None, default=1
-            Number of the last rounds that may lack folds; None for any.
+            Number of final rounds that may lack folds; None for any number.
         **form : dict
-            Form of the folds: `metrics`, `train` and `n_classes` of a `FoldForm`.
+            Form of the folds: `metrics`, `train` and `n_classes` as in `FoldForm`.
         """
         known, goes_on = self._known, self._log is not None
         if self._log is not None:
@@ -237,7 +237,7 @@ class Journal:
     def _check_folds(self, form: events.FoldForm, n_open: int | None) -> None:
         """Raise Malformed for invalid or missing folds.
 
-        Folds of the last `n_open` rounds may be missing.
+        Only the last `n_open` rounds may lack folds.
         """
         known = self._known
         for event in known.done:
@@ -268,7 +268,7 @@ class Journal:
         self.retries = bool(again or known.lost)
 
     def next_round(self, source: Any) -> list[Evaluation]:
-        """Return the next candidates: recorded ones first, then new ones."""
+        """Return the next candidates, starting with those on record."""
         rounds, trials = self._known.rounds, list[Evaluation]()
         if self._n_replayed < len(rounds):
             try:
@@ -277,7 +277,7 @@ class Journal:
                 if self.path is None:
                     raise
                 raise store.damaged(self.path, "a candidate") from error
-            self._n_replayed += bool(trials)  # otherwise the round is asked for again
+            self._n_replayed += bool(trials)  # otherwise the round is requested again
             return trials
         trials = source.next_round()
         if trials and self._is_noting:
@@ -286,7 +286,7 @@ class Journal:
         return trials
 
     def _note(self, source: Any, trials: Sequence[Evaluation]) -> None:
-        """Store new candidates; if that fails, nothing more is written."""
+        """Store new candidates; if that fails, write nothing more."""
         rounds = self._known.rounds
         try:
             noted = [replace(a, round=len(rounds)) for a in source.records(trials)]
@@ -302,7 +302,7 @@ class Journal:
         rounds.append(noted)
 
     def _warn(self, what: str, error: Exception, then: str) -> None:
-        """Warn once that something could not be written; in memory, raise an error."""
+        """Warn once of a failed write; raise an error if the journal is in memory."""
         if self.path is None:
             raise error
         if self._has_warned:
@@ -324,10 +324,10 @@ class Journal:
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
         """Store the result of a fold, so that it is never fitted again.
 
-        With `in_turn`, store its position too, if the search depends on which fold came
-        first.
+        If `in_turn` is true, store the position too when the search depends on which
+        fold came first.
         """
-        # While candidates are stored, every one is.
+        # As long as candidates are stored, all of them are.
         if not self._is_noting and key[0] >= self._known.n_asked:
             return
         if in_turn:
@@ -342,7 +342,7 @@ class Journal:
             self._add("fold", [(key, None)])
 
     def over(self, trial: Evaluation) -> None:
-        """Record that a candidate has ended, if folds are missing."""
+        """Record that a candidate has ended if it lacks folds."""
         known, number = self._known, trial.number
         is_short = len(trial.folds) < known.started.n_splits
         if is_short and number < known.n_asked and number not in known.over:
@@ -350,7 +350,7 @@ class Journal:
             self._add("over", [number])
 
     def _add(self, kind: str, new: list[Any]) -> None:
-        """Store events; before the first of them, this call."""
+        """Store events; before the first one, store this call."""
         assert self._log is not None
         if not self._has_written:
             self._write_call()
@@ -359,7 +359,7 @@ class Journal:
     def _write_call(self) -> None:
         """Write this call, if possible; the disk may be full.
 
-        Nothing depends on it. A refused call writes nothing.
+        Nothing depends on this. A refused call writes nothing.
         """
         self._has_written = True
         with suppress(CheckpointError, events.Malformed):
@@ -367,12 +367,12 @@ class Journal:
 
     def end(self, reason: str) -> None:
         """Store why this run ended, unless it only read existing results."""
-        # If candidates are not stored, the search is unfinished for readers.
+        # If candidates are not stored, readers must see an unfinished search.
         if self._is_noting:
             self._end(reason)
 
     def fail(self) -> None:
-        """Record that this run ended with an error, if it has written anything."""
+        """Record that this run ended with an error if it has written anything."""
         if self._has_written:
             self._end("error")
 
@@ -389,9 +389,9 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[Journal]:
-    """Return a context with the journal at a path, locked until it ends."""
-    name = store.real_path(path)  # one lock for all names of a file
-    store.exists(name)  # checked before any file is created beside it
+    """Return a context with the journal at a path, which it keeps locked."""
+    name = store.real_path(path)  # use one lock for all names of a file
+    store.exists(name)  # check before creating any file beside it
     with locked(name), closing(Journal(name, retry_failed=retry_failed)) as journal:
         try:
             yield journal

@@ -1,8 +1,8 @@
-"""The files beside a checkpoint: checked first, and changed only if they are ours.
+"""The files beside a checkpoint, which we check first and change only if ours.
 
 SQLite keeps unmerged changes in files beside a database, and treats any file with such
-a name as its own. A log that outlived its database would be replayed into the next
-database there, and a file of another program would be overwritten.
+a name as its own. It would replay a log that outlived its database into the next
+database there, and would overwrite another program's file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _try_lock(file: Any, *, shared: bool = False) -> None:
-        # Far behind the text, so that others can read it.
+        # Far beyond the text, so that others can read it.
         file.seek(2**30)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         file.seek(0)
@@ -36,9 +36,9 @@ else:
 
 #: Number of attempts to lock, and seconds between them.
 _TRIES, _PAUSE = 10, 0.02
-#: Files for the lock of a running search, and for an incomplete checkpoint.
+#: Endings of the lock file of a running search, and of an incomplete checkpoint.
 LOCK, NEW = ".skrobustbo-lock", ".skrobustbo-new"
-#: First bytes of SQLite's files, by file ending. Unused or finished ones begin with
+#: First bytes of SQLite's files, by file ending. Unused or finished files begin with
 #: zeros.
 _BEGINS = {
     "-wal": (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"),
@@ -56,7 +56,7 @@ class NotBegun(CheckpointError):
 
 
 def check_beside(path: str) -> None:
-    """Raise a CheckpointError if SQLite would overwrite a file of others."""
+    """Raise a CheckpointError if SQLite would overwrite another program's file."""
     for ending, begins in _BEGINS.items():
         head = begin_of(path, path + ending)
         if head and not head.startswith(begins):
@@ -69,7 +69,7 @@ def remove_beside(path: str) -> None:
     Raises
     ------
     CheckpointError
-        If a file of others is in the way.
+        If another program's file is in the way.
     OSError
         If a file cannot be removed.
     """
@@ -80,12 +80,12 @@ def remove_beside(path: str) -> None:
 
 
 def begin_of(path: str, beside: str) -> bytes | None:
-    """Return the first hundred bytes of a file beside `path`; None without one.
+    """Return the first hundred bytes of a file beside `path`; None if there is none.
 
     Raises
     ------
     CheckpointError
-        If it is not a file or cannot be read.
+        If there is something other than a file, or it cannot be read.
     """
     try:
         # A link may lead anywhere.
@@ -103,7 +103,7 @@ def begin_of(path: str, beside: str) -> bytes | None:
 
 
 def foreign(path: str, beside: str) -> CheckpointError:
-    """Return the error for a file of others that is in the way."""
+    """Return the error for another program's file that is in the way."""
     return CheckpointError(
         f"The file {beside!r} is not ours, and in the way of the checkpoint {path!r}: "
         "move it, or give another path."
@@ -112,25 +112,25 @@ def foreign(path: str, beside: str) -> CheckpointError:
 
 # The lock: the operating system releases it when its holder dies ---------------------
 
-#: System errors for a lock that another process holds.
+#: System errors raised if another process holds a lock.
 _TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _SIGNATURE = re.compile(r"(?:skrobustbo ([0-9]{1,10})\n)?")
-#: The open files of the held locks.
+#: The open files behind the locks that we hold.
 _held: set[Any] = set()
 
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """Hold a path exclusively, by a lock on a file beside it.
+    """Hold a path exclusively by locking a file beside it.
 
-    The lock belongs to the open file, not to its name: it ends with the process, and
-    the remaining file locks nothing.
+    The lock belongs to the open file, not to its name. It is released when the process
+    exits, and a leftover file locks nothing.
 
     Raises
     ------
     CheckpointError
-        If another process, or another search in this one, holds the lock, or a file of
-        others is in the way.
+        If another process, or another search in this process, holds the lock, or
+        another program's file is in the way.
     """
     file = _opened(path)
     _held.add(file)
@@ -138,10 +138,10 @@ def locked(path: str) -> Iterator[None]:
         _lock_in_time(path, file)
         if _signature(file) is None:
             raise foreign(path, path + LOCK)
-        with suppress(OSError):  # a full disk: the lock holds anyway
+        with suppress(OSError):  # on a full disk, the lock still holds
             file.truncate(0)
             file.seek(0)
-            file.write(f"skrobustbo {os.getpid()}\n")  # for the message to others
+            file.write(f"skrobustbo {os.getpid()}\n")  # for others' error messages
             file.flush()
         yield
     finally:
@@ -168,9 +168,9 @@ def _lock_in_time(path: str, file: Any) -> None:
 def is_locked(path: str) -> bool | None:
     """Return whether a search holds a path; None if unknown.
 
-    This tests the lock itself: the process named in the file may have ended, and its
-    number may be reused. The test shares the lock for a moment. Several readers may
-    test at once, and a search that wants the lock retries.
+    This tests the lock itself, because the process named in the file may have ended,
+    and its number may have been reused. The test shares the lock for a moment. Several
+    readers can test at once, and a search that wants the lock retries.
     """
     begin_of(path, path + LOCK)  # raises an error if it is not a file
     try:
@@ -197,7 +197,7 @@ def _opened(path: str) -> Any:
 
 
 def _signature(file: Any) -> re.Match[str] | None:
-    """Return the holder written in a lock file; None for other files."""
+    """Return the process named in a lock file; None for other files."""
     try:
         file.seek(0)
         return _SIGNATURE.fullmatch(file.read(32))
@@ -206,7 +206,7 @@ def _signature(file: Any) -> re.Match[str] | None:
 
 
 def _drop(file: Any) -> None:
-    """Close a file, and with it the lock unless another process shares it."""
+    """Close a file, which releases the lock unless another process shares it."""
     _held.discard(file)
     # On a full disk, the signature may not be written yet.
     with suppress(OSError):
@@ -214,7 +214,7 @@ def _drop(file: Any) -> None:
 
 
 def _drop_all() -> None:
-    """Release the locks in a forked child, where they would outlive the parent."""
+    """Release the locks in a forked child, in which they would outlive the parent."""
     for file in list(_held):
         _drop(file)
 

@@ -1,4 +1,4 @@
-"""Read what happened in a search, from its log or from a file."""
+"""Read the history of a search, from its log or a file."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from skrobustbo.checkpoint._snapshot import missing, snapshot
 
 @dataclass
 class Contents:
-    """What happened in a search, validated as far as possible without the search.
+    """The history of a search, validated as far as possible without the search.
 
     Attributes
     ----------
     started : Started
         The start of the search.
     rounds : list of list of Asked
-        The candidates, round by round, in the order asked.
+        The candidates, round by round, in the order proposed.
     folds : dict of int to dict
-        The results of each candidate by split.
+        Each candidate's results, by split.
     lost : set of (int, int)
         Folds whose results could not be written.
     over : set of int
         Candidates that ended although folds are missing.
     runs : list of FitCall
-        The calls of `fit`, at least one if the search has started.
+        The calls to `fit`; at least one if the search has started.
     path : str
-        The file, if it was read without the search.
+        The file, if the history was read without the search.
     is_running : bool or None
         Whether the search is running; None if unknown here.
     """
@@ -65,12 +65,12 @@ def read_contents(path: Any) -> Contents:
     Raises
     ------
     CheckpointError
-        If there is no checkpoint, or it is damaged or of another version.
+        If there is no checkpoint, it is damaged, or another version wrote it.
     """
     name = store.real_path(path)
     if not store.exists(name, writing=False):
         raise missing(name)
-    # Checked first: a search that ends during the reading was not killed.
+    # Check this first: a search that ends while we read was not killed.
     is_held = is_locked(name)
     with snapshot(name) as copy, closing(store.FileStore(copy, called=name)) as file:
         try:
@@ -82,7 +82,7 @@ def read_contents(path: Any) -> Contents:
 
 
 def contents_of(log: store.ListStore | store.FileStore) -> Contents:
-    """Return what happened, from the events in a store.
+    """Return the history recorded by the events in a store.
 
     Raises
     ------

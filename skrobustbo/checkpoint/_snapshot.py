@@ -1,24 +1,24 @@
 """Copy a checkpoint without locks, even while a search writes it.
 
 A running search holds SQLite's exclusive lock. This keeps other programs out and avoids
-shared memory, which not every drive has. A reader therefore does not use SQLite. It
-copies the database first and then its log, the file that ends in `-wal`.
+shared memory, which not every drive supports. A reader therefore bypasses SQLite. It
+first copies the database and then its log, the file that ends in `-wal`.
 
 Between two resets of the log, SQLite only appends to it, and everything written to the
-database is in the log. The two copies are therefore what a crash would leave, and
-SQLite recovers from that: a page that was copied halfway is complete in the log. If the
-log was reset in the meantime, which changes the numbers at its start, the copy is
-repeated.
+database is in the log. The two copies are therefore like the files after a crash, from
+which SQLite recovers: a half-copied page is complete in the log. If the log was reset
+in the meantime, which changes the numbers at its start, the copy is repeated.
 
-SQLite can also read beside a writer with shared locks, but this is not safe here. If
-the process of the search copies its own files, for example in a callback that makes
-backups, it loses its locks. The next reader then shrinks the shared memory, and the
-search dies of a bus error. Readers of a finished file would also leave files beside it.
+With shared locks, SQLite can also read while another process writes, but this is not
+safe here. If the search's process copies its own files, for example in a callback that
+makes backups, it loses its locks. The next reader then shrinks the shared memory, and
+the search dies with a bus error. Readers of a finished file would also leave files
+beside it.
 
-The process of the search reads its own file in another way. On POSIX systems, a process
-loses all its locks on a file when it closes the file through any descriptor, even one
-used only for reading. The file is therefore read through a descriptor that stays open
-as long as the database.
+The search's own process reads its file differently. On POSIX systems, a process loses
+all its locks on a file when it closes the file through any descriptor, even one used
+only for reading. The file is therefore read through a descriptor that stays open as
+long as the database.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from skrobustbo.checkpoint._lock import CheckpointError, NotBegun, begin_of
 _LOG = "-wal"
 #: Length of the log's header.
 _LOG_HEAD = 32
-#: Number of attempts to copy, and seconds between them.
+#: Number of copy attempts, and seconds between them.
 _TRIES, _PAUSE = 20, 0.05
 
 
 @contextmanager
 def snapshot(path: str) -> Iterator[str]:
-    """Return a context with the path of a copy, which is removed at the end.
+    """Return a context with the path of a copy that is removed at the end.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _take(path: str, copy: str) -> None:
 
 
 def _state(path: str) -> tuple[Any, ...]:
-    """Return a state that changes if copies of the two files do not belong together."""
+    """Return a state that changes if copies of the two files do not match."""
     status = os.stat(path)
     log = (begin_of(path, path + _LOG) or b"")[:_LOG_HEAD]
     # Without a log, everything is written to the database at once.
@@ -114,7 +114,7 @@ _lock = Lock()
 
 
 def hold(path: str) -> Key:
-    """Keep a descriptor for reading a file; return the key that releases it."""
+    """Keep a descriptor for reading a file, and return the key that releases it."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     key = _key(os.fstat(descriptor))
     with _lock:
@@ -144,7 +144,7 @@ def opened(path: str, *, writing: bool = False) -> Iterator[BinaryIO]:
     OSError
         If it cannot be opened.
     """
-    with _lock:  # its database must not be closed meanwhile
+    with _lock:  # its database must not be closed in the meantime
         held = _held.get(_key(os.stat(path)))
         if held is not None:
             with open(held, "rb", closefd=False) as file:

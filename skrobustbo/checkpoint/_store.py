@@ -1,8 +1,8 @@
 """Storage of events: a list in memory, or an SQLite database.
 
-A file has a table for each kind of event, with digested rows numbered in order. The
-single header row holds a random number of the file, which is part of the digest of
-every row. Rows from another file are therefore never accepted.
+A file has a table for each kind of event, whose rows have digests and consecutive
+numbers. A single header row holds the file's random number, which enters the digest of
+every row, so rows from another file are never accepted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from skrobustbo.checkpoint._lock import (
 )
 from skrobustbo.checkpoint._snapshot import Key, hold, opened, release
 
-#: Events by kind; each kind is a table of the file.
+#: Events by kind; each kind is a table in the file.
 Tables = dict[str, list[Any]]
 
 #: "skrb": distinguishes our files from those of other applications.
@@ -38,7 +38,7 @@ VERSION = 7
 TABLES = ("header", "split", "candidate", "fold", "over", "run")
 _COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
 _SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}
-#: What identifies a file as ours.
+#: Identifies a file as ours.
 _FIRST = f"""
 BEGIN;
 PRAGMA application_id = {APPLICATION_ID};
@@ -47,14 +47,15 @@ PRAGMA user_version = {VERSION};
 COMMIT;
 """
 
-#: Bytes of a row besides its body, and of a table's definition; and SQLite's limit.
+#: Maximum bytes of a row besides its body, or of a table definition; and SQLite's
+#: limit.
 _LONG, _LONGEST = 1000, 1_000_000_000
 #: Only the owner may read and write the file. SQLite's files beside it inherit this.
 _MODE = 0o600
 
 # Exclusive: nobody else reads, so WAL needs no shared memory and works on network
-# drives. Normal: a commit survives the process but not a power cut, which may cost the
-# last folds but never the file.
+# drives. Normal: a commit survives a crash but not a power cut, which may lose the last
+# folds but never the file.
 _SETTINGS = """
 PRAGMA trusted_schema = OFF;
 PRAGMA cell_size_check = ON;
@@ -77,7 +78,7 @@ def real_path(path: Any) -> str:
 def exists(path: str, *, writing: bool = True) -> bool:
     """Return whether there is a checkpoint at `path`; an empty file does not count.
 
-    It opens only our own files, so no other file is changed.
+    This opens only our own files, so no other file is changed.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def exists(path: str, *, writing: bool = True) -> bool:
     Raises
     ------
     CheckpointError
-        If something else is at or beside the path, or it may not be opened.
+        If something else is at or beside the path, or the file may not be opened.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -153,7 +154,7 @@ class ListStore:
     Parameters
     ----------
     tables : dict of list
-        The start of a search: its start event, splits and first call.
+        The first events of a search: its start, splits and first call.
 
     Attributes
     ----------
@@ -173,8 +174,8 @@ class ListStore:
         self._tables[kind] += new
 
 
-#: Writer, reader and maximum row length of each kind of event; folds are limited by
-#: their form, splits by their reader.
+#: Writer, reader and maximum row length for each kind of event; the form limits folds,
+#: and the reader limits splits.
 _KINDS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any], int]] = {
     "header": (events.write, events.read_started, 64_000_000),
     "split": (str, str, events.MAX_PREDICTED),
@@ -193,14 +194,14 @@ class FileStore:
     path : str
         An existing checkpoint, found by `exists` or made by `create`.
     called : str, default=None
-        Name of the file in errors; by default its path.
+        Name of the file in error messages. Default: its path.
 
     Attributes
     ----------
     number : int
         The file's own random number.
     form : FoldForm
-        The common form of its folds, as far as known.
+        The form that the search's folds share, as far as known.
 
     Raises
     ------
@@ -226,7 +227,7 @@ class FileStore:
         """Turn SQLite errors about a file into a CheckpointError."""
         try:
             yield
-        except (sqlite3.Error, UnicodeError) as error:  # also a name that is not text
+        except (sqlite3.Error, UnicodeError) as error:  # a name may not be text
             if "locked" in str(error):
                 raise CheckpointError(
                     f"The checkpoint {self.path!r} is open in another program: close "
@@ -236,7 +237,7 @@ class FileStore:
 
     def _check(self) -> None:
         with self._reading():
-            # No longer text is read anywhere before the tables are checked.
+            # Read no longer text before the tables are checked.
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONG)
             self._db.executescript(_SETTINGS)
             marks = "application_id", "user_version"
@@ -265,7 +266,7 @@ class FileStore:
         return value
 
     def read(self, kind: str) -> list[Any]:
-        """Return all events of a kind in order, checked to be intact.
+        """Return all events of a kind in order, after checking that they are intact.
 
         Raises
         ------
@@ -277,8 +278,8 @@ class FileStore:
         _, read, longest = _KINDS[kind]
         longest = self.form.longest if kind == "fold" else longest
         with self._reading():
-            # SQLite refuses a longer row before it reads it. Its function length()
-            # would not help: it stops at the first NUL.
+            # SQLite refuses a longer row without reading it. Its function length()
+            # would not help, because it stops at the first NUL.
             limit = min(longest + _LONG, _LONGEST)
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
             try:
@@ -307,13 +308,13 @@ class FileStore:
         Raises
         ------
         CheckpointError
-            If they cannot be written, for example on a full disk.
+            If the events cannot be written, for example on a full disk.
         Exception
-            Anything raised by a value of the user; Malformed for events that a reader
+            Anything that a user's value raises; Malformed for events that a reader
             would refuse.
         """
         bodies = [_written(kind, event) for event in new]
-        if kind == "fold":  # a search has checked the other tables
+        if kind == "fold":  # a search checks the other tables itself
             for body, event in zip(bodies, new, strict=True):
                 events.require(len(body) <= self.form.longest, "the length of a fold")
                 self.form.check(event)
@@ -326,7 +327,7 @@ class FileStore:
             raise _unwritten(self.path, error) from error
 
     def close(self) -> None:
-        """Close the file. Unmerged changes stay beside it."""
+        """Close the file; unmerged changes stay beside it."""
         # On a full disk, the log beside the file holds all changes.
         with suppress(sqlite3.Error):
             self._db.close()
@@ -340,7 +341,7 @@ def create(path: str, tables: Tables) -> FileStore:
     Raises
     ------
     CheckpointError
-        If it cannot be written, or files of others are in the way.
+        If it cannot be written, or other programs' files are in the way.
     """
     try:
         rows = {kind: [_written(kind, e) for e in new] for kind, new in tables.items()}
@@ -370,7 +371,7 @@ def create(path: str, tables: Tables) -> FileStore:
 
 
 def _remove_leftover(path: str, new: str) -> None:
-    """Remove the incomplete file of a killed run."""
+    """Remove the incomplete file left by a killed run."""
     head = begin_of(path, new)
     if head and not _is_ours(head):
         raise foreign(path, new)
@@ -380,11 +381,11 @@ def _remove_leftover(path: str, new: str) -> None:
 
 
 def _written(kind: str, event: Any) -> str:
-    """Return the row of an event, checked to be readable."""
+    """Return the row for an event, after checking that it is readable."""
     write, read, longest = _KINDS[kind]
     body = write(event)
     events.require(len(body) <= longest, f"the length of a {kind}")
-    if kind != "fold":  # it may hold metadata of the user's policy
+    if kind != "fold":  # it may hold metadata from the user's policy
         read(body)
     return body
 

@@ -1,4 +1,4 @@
-"""Evaluation of candidates: folds on joblib, failures, callbacks, the results table."""
+"""Candidate evaluation: folds on joblib, failures, callbacks and the results table."""
 
 from skrobustbo.evaluation._checks import take_folds
 from skrobustbo.evaluation._folds import Fold as Fold

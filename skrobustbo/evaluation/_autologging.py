@@ -1,8 +1,8 @@
 """Turn off MLflow's autologging while folds are fitted.
 
 Otherwise, MLflow would log each fit as a separate result. MLflow has one switch for the
-whole process. If two threads fit folds, the first to finish must not turn it on again
-for the other, so running threads are counted.
+whole process. If two threads fit folds, the first to finish must not turn autologging
+on again for the other, so we count the running threads.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class _Switch:
     Attributes
     ----------
     n : int
-        Their number.
+        The number of these threads.
     off : ExitStack
-        Turns autologging on again; closed by the last thread.
+        Turns autologging on again when the last thread closes it.
     lock : Lock
         Held while any of this changes.
     """
@@ -34,11 +34,11 @@ class _Switch:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        """Replace the lock: in a forked child, the holder of the old one is missing."""
+        """Replace the lock: in a forked child, nobody can release the old one."""
         self.lock = Lock()
 
     def turn_off(self, mlflow: Any) -> None:
-        """Turn autologging off unless it already is: MLflow's switch does not nest."""
+        """Turn autologging off if it is on, because MLflow's switch does not nest."""
         with self.lock:
             if not self.n and not getattr(
                 mlflow, "_AUTOLOGGING_GLOBALLY_DISABLED", False

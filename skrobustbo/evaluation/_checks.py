@@ -16,7 +16,7 @@ Splits = Sequence[tuple[Any, Any]]
 
 
 def checked_cv(cv: Any, owner: str) -> Any:
-    """Return `cv` with an iterable of splits as a list; ValueError unless pairs."""
+    """Return `cv`, with iterables as lists; ValueError unless the splits are pairs."""
     if hasattr(cv, "get_n_splits") or not isinstance(cv, Iterable):
         return cv
     splits = list(cv)
@@ -30,7 +30,7 @@ def checked_cv(cv: Any, owner: str) -> Any:
 
 
 def check_splits(splits: Splits, n_splits: int, n_samples: int, owner: str) -> None:
-    """Raise a ValueError unless the splits fit the data and their announced number."""
+    """Raise a ValueError unless the splits fit the data and the announced number."""
     if not splits:
         raise ValueError(NO_FITS)
     if len(splits) != n_splits:
@@ -47,7 +47,7 @@ def check_splits(splits: Splits, n_splits: int, n_samples: int, owner: str) -> N
 
 
 def _kind(value: Any) -> str:
-    """Return a description of a value: row numbers in full, possible data by type."""
+    """Describe a value: row numbers in full, and possible data by type only."""
     if isinstance(value, np.ndarray):
         of_rows = value.dtype.kind in "iub" or not value.size
         return repr(value) if of_rows else f"an array of {value.dtype}"
@@ -118,7 +118,7 @@ def _scores(found: Any, owner: str) -> dict[str, Any]:
 
 
 def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
-    """Return the names of a fold's metrics: empty for one, None if it failed.
+    """Return the names of a fold's metrics: empty for a single one, None if it failed.
 
     A callable scorer that fails returns only `error_score`.
     """
@@ -131,7 +131,7 @@ def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
 
 
 def check_same(names: list[str], before: list[str], owner: str) -> None:
-    """Raise a ValueError if a callable scorer returns other metrics than before."""
+    """Raise a ValueError if a callable scorer returns different metrics than before."""
     if set(names) != set(before):
         said = [f"metrics {sorted(n)}" if n else "one number" for n in (before, names)]
         raise ValueError(
@@ -143,10 +143,10 @@ def check_same(names: list[str], before: list[str], owner: str) -> None:
 def take_folds(
     trial: Evaluation, results: Iterable[FoldResult], metrics: Sequence[str] = ()
 ) -> None:
-    """Store the results of a trial's folds, without predictions, which are large.
+    """Store the results of a trial's folds, without the large predictions.
 
-    Infinite scores become nan, because plus infinity would be the best score of all. So
-    do scores whose sum overflows.
+    Infinite scores become nan, because plus infinity would be the best score of all.
+    Scores whose sum overflows become nan too.
     """
     trial.folds = []
     for fold in results:
@@ -165,9 +165,9 @@ def take_folds(
 
 
 def _named(scores: Mapping[str, float], metrics: Sequence[str]) -> dict[str, Any]:
-    """Return scores by the names, and in the order, of some metrics.
+    """Return scores with the names and order of the given metrics.
 
     A callable scorer may change the order. A single number for a failure applies to
-    each metric.
+    every metric.
     """
     return {name: scores.get(name, scores.get(SINGLE)) for name in metrics or scores}

@@ -1,9 +1,9 @@
 """Fit folds on a Dask cluster, each in a known thread.
 
-joblib leaves it to Dask where a fold runs and runs again. Dask sends a fold that kills
-its worker to the next one and blames folds that waited beside it, and joblib gives up
-after ten seconds without workers. Here, each fold is pinned to one worker, and the
-scheduler's news of its workers show which one died.
+joblib lets Dask decide where a fold runs and whether it runs again. Dask sends a fold
+that killed its worker to another worker, and blames the folds that waited beside it.
+joblib gives up after ten seconds without workers. Here, each fold is pinned to one
+worker, and the scheduler reports which worker died.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skrobustbo.evaluation._folds import STARTS, Fold, Job, leaves_cores
 from skrobustbo.evaluation._solo import Outcome, Shared, WorkerPool
 from skrobustbo.evaluation._stops import Stops
 
-#: Seconds that a cluster may be without workers.
+#: Number of seconds that a cluster may be without workers.
 PATIENCE = 60.0
 #: Seconds between two checks of the workers.
 POLL = 0.2
@@ -74,8 +74,8 @@ class DaskPool(WorkerPool):
         self.n_workers = sum(map(self._n_slots, there.values()))
         self._job.nested = leaves_cores(self.n_workers)
         self._shared = Shared(self._job)
-        # A local cluster gives up a worker that stays away this long after its death,
-        # although it may be restarting.
+        # A local cluster gives up on a worker that is away for this long after its
+        # death, although it may be restarting.
         self._kept = dask.config.set({"distributed.deploy.lost-worker-timeout": "1d"})
         return self
 
@@ -88,7 +88,7 @@ class DaskPool(WorkerPool):
     def run(
         self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
     ) -> Generator[Outcome]:
-        """Fit folds, without blocking a thread if this is a task itself."""
+        """Fit folds, without blocking a thread if this is itself a task."""
         with self._backend.retrieval_context():
             yield from super().run(waiting, needs)
 
@@ -116,7 +116,7 @@ class DaskPool(WorkerPool):
         return there
 
     def _look(self) -> None:
-        """Update the list of workers that came, left or got ready."""
+        """Update the workers that arrived, left or became ready."""
         if time.monotonic() < self._next_look:
             return
         there = self._there()
@@ -146,7 +146,7 @@ class DaskPool(WorkerPool):
                 self._data = self._client.scatter(
                     self._shared, workers=[address], hash=False
                 )
-        except (KeyError, OSError, TimeoutError):  # it has just died
+        except (KeyError, OSError, TimeoutError):  # the worker has just died
             return
         settings = {**self._settings, "workers": [address]}
         self._places.append(Place(self._client, address, n_slots, self._data, settings))

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster, and the tasks sent to them."""
+"""The workers in a Dask cluster, and the tasks sent to them."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from skrobustbo.evaluation._solo import (
     warm_up,
 )
 
-#: Answer of a worker that is not the intended one.
+#: Response from a worker other than the intended one.
 REPLACED = "another worker received the fold"
 
 
 def is_a(name: str, what: Any) -> bool:
-    """Return whether a Dask object has a class name: Dask may not be installed."""
+    """Compare a Dask object's class by name, because Dask may not be installed."""
     return type(what).__name__ == name
 
 
 class Place:
-    """A worker of the cluster, with one slot per thread for folds.
+    """A worker in the cluster, with a slot for a fold in each thread.
 
     Attributes
     ----------
     is_lost : bool
-        Whether it has left.
+        Whether the worker has left the cluster.
     was_alone : bool
-        Whether a single fold was running when it was lost.
+        Whether only one fold was running when the worker was lost.
     is_known : bool
-        Whether the outcome of its start has been recorded.
+        Whether the outcome of its startup has been recorded.
     process : tuple or None
-        Machine name and process id; None before it is ready.
+        Machine name and process ID; None until the worker is ready.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class Place:
 
     @property
     def n_busy(self) -> int:
-        """Number of its folds whose result has not been taken."""
+        """Number of folds whose results have not been collected."""
         return sum(slot.fold is not None for slot in self.slots)
 
     def trouble(self) -> BaseException | None:
-        """Return the error that kept it from getting ready, if any."""
+        """Return the error that prevented it from becoming ready, if any."""
         future = self.start.future
         if not future.done():
             return None
@@ -82,7 +82,7 @@ class Place:
         return error
 
     def lose(self) -> None:
-        """Give up the worker and its folds, any of which may have killed it."""
+        """Give up on the worker and its folds, any of which may have killed it."""
         if self.is_lost:
             return
         self.is_lost = True
@@ -97,7 +97,7 @@ class Place:
 
 
 class _DaskSlot:
-    """A thread of a worker."""
+    """A thread in a worker."""
 
     end_time = math.inf
 
@@ -108,7 +108,7 @@ class _DaskSlot:
 
     @property
     def future(self) -> Future[Any] | None:
-        """Its current task: a fold, or getting ready for one."""
+        """The current task: a fold, or the preparation for one."""
         if self.task is not None:
             return self.task.future
         start = self._place.start.future
@@ -154,7 +154,7 @@ class _DaskSlot:
     def _loss(self, error: Exception) -> Exception:
         """Return the error of a fold without a result.
 
-        Dask also cancels a fold whose data were lost with a worker.
+        Dask also cancels a fold if its data were lost with a worker.
         """
         place = self._place
         lives = isinstance(error, CancelledError)
@@ -168,7 +168,7 @@ class _DaskSlot:
 
 
 class _Task:
-    """A task of one worker."""
+    """A task for one worker."""
 
     def __init__(self, place: Place, function: Callable[..., Any], *args: Any) -> None:
         client = place.client
@@ -192,7 +192,7 @@ class _Task:
         return not (isinstance(error, CancelledError) or is_a("KilledWorker", error))
 
     def settle(self, result: Any = None, error: BaseException | None = None) -> None:
-        """Set the outcome of the task unless it is set."""
+        """Set the outcome of the task unless it already has one."""
         try:
             if error is None:
                 self.future.set_result(result)
@@ -225,7 +225,7 @@ def prepare(shared: Shared) -> tuple[str, int]:
 def fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) -> Any:
     """Fit a fold as a joblib task would, but only once.
 
-    Dask sends it again to a worker that returns at the same address.
+    Dask sends the fold again to a worker that returns at the same address.
     """
     if process != this_process():
         return REPLACED
@@ -247,7 +247,7 @@ class _Alarm:
 
     def __enter__(self) -> None:
         if self._seconds < math.inf:
-            self._file = open(os.devnull, "w")  # as long as it is set
+            self._file = open(os.devnull, "w")  # open while the alarm is set
             faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._file)
 
     def __exit__(self, *error: Any) -> None:

@@ -1,4 +1,4 @@
-"""Fit folds on joblib, yield results as they finish, recover if a worker dies."""
+"""Fit folds on joblib, yield results as they finish, and recover from worker deaths."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
 from skrobustbo.evaluation._warm import packed, with_model
 
-#: How often a fold may kill its worker while running alone before it counts as failed.
+#: Number of times that a fold may kill its worker while running alone before it fails.
 LIVES = 2
-#: How often idle workers may die before a fold is sent to them anyway.
+#: Number of times that idle workers may die before they get a fold anyway.
 STARTS = 10
 
 
@@ -42,11 +42,11 @@ class Fold:
     Attributes
     ----------
     candidate, split : int
-        Numbers of the candidate and of the split.
+        Number of the candidate, and number of the split.
     params : dict
         Parameters of the candidate.
     settings : dict
-        Arguments for scikit-learn's fit and score.
+        Arguments for scikit-learn's fit-and-score function.
     amount : float or None
         Amount of the resource; None for the full amount.
     model : bytes or None
@@ -67,14 +67,14 @@ class Fold:
 
 
 class Work(Protocol):
-    """What workers need to fit folds.
+    """Everything that workers need to fit folds.
 
     Attributes
     ----------
     nested : bool
-        Whether folds may run jobs of their own.
+        Whether folds may run their own jobs.
     settings : dict
-        Its `error_score` is used.
+        Settings, of which `error_score` is used.
     """
 
     nested: bool
@@ -87,15 +87,15 @@ class Work(Protocol):
         """Return the result of a fold that never returned."""
 
     def alone(self, fold: Fold) -> Work:
-        """Return what a worker needs for one fold."""
+        """Return a copy with only what one fold needs."""
 
 
 @dataclass
 class Job:
-    """What all folds of a search share.
+    """Everything that the folds of a search share.
 
-    With `nested`, the estimator may run jobs of its own. `resource` is the resource
-    that a fold may get a part of, `n_threads` the number of threads that it may use.
+    If `nested` is true, the estimator may run its own jobs. A fold may use part of
+    `resource`, and at most `n_threads` threads.
     """
 
     estimator: Any
@@ -123,7 +123,7 @@ class Job:
         return {"fold": fold, "resource": resource, **own, **data, **self.settings}
 
     def call(self, fold: Fold) -> Any:
-        """Return `fit` of one fold as a joblib task."""
+        """Return a joblib task that fits one fold."""
         return delayed(_fit_fold)(**self._task(fold))
 
     def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
@@ -183,11 +183,11 @@ class BatchPool:
     ) -> Generator[tuple[FoldId, RawResult]]:
         """Fit the waiting folds and yield each result as soon as it is available.
 
-        Folds added in the meantime are left to the next call. If a worker dies, new
-        ones are started, and the running folds are fitted again one at a time, to find
-        the fold that kills workers. A fold that does so twice counts as failed, with
-        the remaining folds of its candidate. Folds that may no longer start are left
-        out. `needs` is ignored: all folds are needed here.
+        Folds added in the meantime are left for the next call. If a worker dies, new
+        workers are started, and the running folds are fitted again one at a time, to
+        find the fold that kills workers. A fold that does so twice counts as failed, as
+        do the remaining folds of its candidate. Folds that may no longer start are left
+        out. `needs` is ignored, because all folds are needed here.
         """
         folds = list(waiting)
         waiting.clear()
@@ -197,8 +197,8 @@ class BatchPool:
         left = {fold.key: fold for fold in folds}
         sent: list[Fold] = []
         try:
-            # Workers start here; a call that is not lazy also waits for all results
-            # here.
+            # Workers start here; a call that is not lazy also waits here for all
+            # results.
             with signals_held() if self._lazy else nullcontext():
                 results = self._parallel(self._calls(folds, sent))
             for key, result, seconds in results:
@@ -217,7 +217,7 @@ class BatchPool:
     def _one_at_a_time(
         self, fold: Fold, left: dict[FoldId, Fold]
     ) -> Iterator[tuple[FoldId, RawResult]]:
-        """Fit a suspect; if it kills workers, drop its candidate from the rest."""
+        """Fit a suspect; if it kills workers, drop its candidate's other folds."""
         if fold.key not in left or not self._stops.admits(fold.candidate):
             return
         result = self._alone(left.pop(fold.key))
@@ -238,7 +238,7 @@ class BatchPool:
             yield self._job.call(fold)
 
     def _alone(self, fold: Fold) -> RawResult | None:
-        """Fit one fold while no other is running; None if it kills its workers."""
+        """Fit one fold while no other fold is running; None if it kills its workers."""
         for _ in range(LIVES):
             self._wake()
             if found := self._survived([self._job.call(fold)]):
@@ -258,7 +258,7 @@ class BatchPool:
                 return
 
     def _survived(self, calls: list[Any]) -> list[Any] | None:
-        """Return the outcome of tasks; None, with new workers, if a worker died."""
+        """Return the tasks' outcome; if a worker died, return None with new workers."""
         try:
             return list(self._parallel(calls))
         except Exception as error:
@@ -277,7 +277,7 @@ class BatchPool:
 def is_loss(error: Exception) -> bool:
     """Return whether an error means that a worker died.
 
-    A pool of processes is broken then. Ray's error is recognised by its class name,
+    A pool of processes is then broken. Ray's error is recognised by its class name,
     because Ray may not be installed.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
@@ -285,7 +285,7 @@ def is_loss(error: Exception) -> bool:
 
 
 def leaves_cores(n_workers: int) -> bool:
-    """Return whether folds may run jobs of their own.
+    """Return whether folds may run their own jobs.
 
     If folds use every core, inner jobs would only slow them down.
     """
@@ -301,7 +301,7 @@ def death(fold: Fold) -> str:
 
 
 def _failed(settings: dict[str, Any], reason: str) -> RawResult:
-    """Return a replacement for the result of a fold that has none."""
+    """Return a substitute result for a fold without one."""
     error_score = settings["error_score"]
     named = metric_names(settings["scorer"])
     scores = dict.fromkeys(named, error_score) if named else error_score
@@ -313,13 +313,13 @@ def _failed(settings: dict[str, Any], reason: str) -> RawResult:
 
 
 def _nothing() -> None:
-    """Show that a worker is running and has imported what folds need."""
+    """Do nothing, but show that a worker is running and has imported its modules."""
 
 
 def _can_be_printed(params: dict[str, Any]) -> bool:
     """Return whether all values can be printed as plain text in a terminal.
 
-    scikit-learn prints them unchanged in its line about each fold.
+    scikit-learn prints them unchanged in its message about each fold.
     """
     with suppress(Exception):
         text = "".join(f"{name}={value}" for name, value in params.items())
@@ -329,11 +329,11 @@ def _can_be_printed(params: dict[str, Any]) -> bool:
 
 
 def _inside(nested: bool, n_threads: int) -> Any:
-    """Return joblib's context of a fold, which limits threads for inner searches."""
+    """Return a joblib context that limits a fold's threads for inner searches."""
     if not nested:
         backend = SequentialBackend(inner_max_num_threads=n_threads)
         return parallel_config(backend=backend)
-    if n_threads > 1:  # one is its default, as in a worker
+    if n_threads > 1:  # one is the default, as in a worker
         backend, _ = get_active_backend()
         backend.inner_max_num_threads = n_threads
     return nullcontext()
@@ -349,8 +349,9 @@ def _fit_fold(
 ) -> tuple[FoldId, RawResult, float]:
     """Fit and score one fold with limited inner threads and without autologging.
 
-    The limit does not depend on the number of jobs, so neither do the scores. With part
-    of a resource, the result includes the model if a later fit can continue from it.
+    The limit does not depend on the number of jobs, so neither do the scores. If the
+    fold uses part of a resource, the result includes the model if a later fit can
+    continue from it.
     """
     start = time.perf_counter()
     keeps = fold.amount is not None and resource != ROWS

@@ -1,4 +1,4 @@
-"""The threads of a fold: their limit, and estimators that want more."""
+"""The thread limit of a fold, and estimators that want more threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EAGER = {"catboost": "thread_count", "lightgbm": "n_jobs", "xgboost": "n_jobs"}
 
 
 def limit_of(backend: Any) -> int:
-    """Return the number of threads of a fold: that of the joblib backend, or one.
+    """Return a fold's number of threads: the joblib backend's setting, or one.
 
     Raises
     ------
@@ -48,10 +48,10 @@ def held(estimator: Any, n_threads: int) -> Any:
 def held_params(
     estimator: Any, params: Mapping[str, Any], n_threads: int
 ) -> Mapping[str, Any]:
-    """Return a candidate's params with which a limited estimator stays limited.
+    """Return a candidate's params, adjusted so that a limited estimator stays limited.
 
-    Further params limit the estimators among the values. Thread settings of the
-    candidate itself stay unchanged.
+    Additional params limit estimators among the values. The candidate's own thread
+    settings stay unchanged.
     """
     # Lists such as the steps of a pipeline also contain estimators.
     if not any(has_params(v) or isinstance(v, list | tuple) for v in params.values()):
@@ -64,7 +64,7 @@ def held_params(
 def warn_of_idle_cores(
     estimator: Any, n_threads: int, n_workers: int, owner: str
 ) -> None:
-    """Warn if an estimator is limited although it was set to use idle cores."""
+    """Warn if a limit keeps an estimator from using idle cores as it was set to."""
     wants = {k: v for k, v in _beyond(estimator, n_threads).items() if v is not None}
     if not wants or n_workers >= cpu_count():
         return
@@ -80,10 +80,10 @@ def warn_of_idle_cores(
 
 
 def _beyond(estimator: Any, n_threads: int) -> dict[str, Any]:
-    """Return the parameters that make an estimator and its parts use more threads.
+    """Return the parameters that let an estimator and its parts use more threads.
 
-    Unset ones are None. By scikit-learn's convention, ``n_jobs=None`` means one job;
-    for the other names, the library decides.
+    Unset parameters are None. By scikit-learn's convention, ``n_jobs=None`` means one
+    job; for the other names, the library decides.
     """
     params = estimator.get_params()
     parts = {f"{name}__": part for name, part in params.items() if has_params(part)}

@@ -1,4 +1,4 @@
-"""The workers of a joblib backend; each gets one fold at a time.
+"""The workers of a joblib backend, each of which gets one fold at a time.
 
 `joblib.Parallel` takes its tasks from an iterator, which cannot wait for the result of
 an earlier task. Folds are therefore submitted to the backend directly, as `Parallel`
@@ -31,7 +31,7 @@ _SECONDS_TO_ACCEPT = 10.0
 
 
 class JoblibPool(WorkerPool):
-    """The workers of a joblib backend; with a single job, this process.
+    """The workers of a joblib backend, or this process if there is a single job.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class JoblibPool(WorkerPool):
         with signals_held():
             self._parallel = Parallel(n_jobs=self._n_jobs).__enter__()
         self._backend = self._parallel._backend
-        # The current number, which the surrounding `parallel_config` may set.
+        # The current number of jobs, which a surrounding `parallel_config` may set.
         self._inline = self._backend.effective_n_jobs(self.n_workers) == 1
         if not (self._inline or self._backend.supports_retrieve_callback):
             self._stop()
@@ -77,8 +77,8 @@ class JoblibPool(WorkerPool):
     def _wait_for_acceptance(self) -> None:
         """Wait until the backend has taken every task out of its queue.
 
-        If loky must kill its workers earlier, it forgets the task but not its number in
-        the queue, and one of its threads shows the user a KeyError.
+        If loky has to kill its workers before that, it forgets the task but not its
+        number in the queue, and one of its threads shows the user a KeyError.
         """
         end = time.monotonic() + _SECONDS_TO_ACCEPT
         for slot in self._workers:
@@ -96,7 +96,7 @@ class JoblibPool(WorkerPool):
         self._parallel.__exit__(None, None, None)
 
     def submit(self, fold: Fold) -> tuple[Future[Any], Any]:
-        """Return the future of a fold, and the backend's handle of its task."""
+        """Return a fold's future, and the backend's handle for its task."""
         future: Future[Any] = Future()
         if self._inline:
             future.set_result(self._job.fit(fold))
@@ -106,7 +106,7 @@ class JoblibPool(WorkerPool):
         shared = replace(self._shared, job=self._job.alone(fold))
         call = BatchedCalls([(_fit, (shared, fold), {})], nested)
         executor: Any = getattr(backend, "_workers", None)
-        if hasattr(executor, "_temp_folder_manager"):  # where loky stores large arrays
+        if hasattr(executor, "_temp_folder_manager"):  # loky stores large arrays there
             executor._temp_folder_manager.set_current_context(self._parallel._id)
         try:
             # The older name, up to joblib 1.4.
@@ -121,7 +121,7 @@ class JoblibPool(WorkerPool):
         return future, task
 
     def finished(self) -> Iterator[tuple[FoldId, RawResult]]:
-        """Yield the available results without waiting for others."""
+        """Yield the available results without waiting for more."""
         for slot in self._workers:
             future = slot.future
             if future is not None and future.done() and future.exception() is None:
@@ -129,7 +129,7 @@ class JoblibPool(WorkerPool):
                 yield key, result
 
     def lose(self) -> None:
-        """Replace the workers after one has died, and give up their folds."""
+        """Replace the workers after one has died, and give up on their folds."""
         lost = [slot for slot in self._workers if slot.fold and not slot.has_result()]
         for slot in lost:
             slot.give_up(WorkerDiedError(alone=len(lost) == 1))
@@ -183,7 +183,7 @@ class _Slot:
 
 
 def _settle(future: Future[Any], backend: Any, out: Any) -> None:
-    """Forward the outcome of a task; called by any thread of the backend."""
+    """Forward the outcome of a task; any of the backend's threads may call this."""
     try:
         (result,) = backend.retrieve_result_callback(out)
     except BaseException as error:

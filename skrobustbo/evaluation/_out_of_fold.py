@@ -18,16 +18,16 @@ Array = NDArray[Any]
 
 @dataclass
 class OutOfFold:
-    """Predictions of each candidate for the test rows of all folds.
+    """Each candidate's predictions for the test rows of all folds.
 
     Attributes
     ----------
     recorder : Recorder or None
-        Stores those of a fold; None if they are not needed.
+        Records a fold's predictions; None if they are not needed.
     job : Job
-        What the folds share: the data, the splits, the arguments of the scorer.
+        What the folds share: the data, the splits and the scorer's arguments.
     kept : dict of int to list of (array or None)
-        For each finished candidate and each split; None where there are none.
+        Predictions by finished candidate and split; None where there are none.
     """
 
     recorder: Recorder | None = None
@@ -36,15 +36,15 @@ class OutOfFold:
 
     @property
     def n_classes(self) -> int | None:
-        """Number of classes, 0 for a regressor; None without predictions."""
+        """Number of classes, 0 for a regressor, or None if there are no predictions."""
         return None if self.recorder is None else len(self.recorder.classes)
 
     def check(self, splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
         """Raise a ValueError if predictions are needed but splits are in time order.
 
-        Rows of a time series depend on each other, and the models of such splits have
-        ever more rows: a bootstrap of the rows would show far too little noise. The
-        last row may also be the earliest.
+        The rows of a time series depend on each other, and each split trains on more
+        rows than the one before. A bootstrap of the rows would therefore show far too
+        little noise. The rows may also be in reverse order.
         """
         if self.recorder is None:
             return
@@ -64,6 +64,6 @@ class OutOfFold:
     def take(self, number: int, results: Iterable[FoldResult]) -> None:
         """Store the predictions of a candidate.
 
-        A checkpoint may also return some that are no longer needed.
+        A checkpoint may also return predictions that are no longer needed.
         """
         self.kept[number] = [result.predictions for result in results]

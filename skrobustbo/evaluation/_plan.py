@@ -1,4 +1,4 @@
-"""The plan of a search: the next fold, and when a candidate is finished and told."""
+"""The plan of a search: which fold is next, and when a candidate is finished."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ScheduleName = Literal["rounds", "window", "free"]
 
 @dataclass(frozen=True)
 class Schedule:
-    """When to ask the optimizer for candidates and tell it their values.
+    """Decides when to ask the optimizer for candidates and tell it their values.
 
     Attributes
     ----------
     n_at_once : int, default=1
-        Number of candidates asked for at once. They form a batch.
+        Number of candidates requested at once. They form a batch.
     n_in_flight : int, default=1
         Number of batches evaluated at the same time.
     in_order : bool, default=True
-        Whether to tell batches in the order in which they were asked, even if a later
-        one finishes first.
+        Whether to pass on batches in the order requested, even if a later one finishes
+        first.
     racing : Races, default=None
-        Stops candidates that cannot win. None: all folds of all candidates are fitted.
+        Stops candidates that cannot win. None: every fold of every candidate is fitted.
     """
 
     n_at_once: int = 1
@@ -65,24 +65,26 @@ class Running:
     trial : Evaluation
         The candidate.
     folds : list of Fold
-        Its folds that must be fitted.
+        The folds that must be fitted.
     known : list of (FoldId, FoldResult)
-        Results of the other folds, from an earlier run.
+        Results of the other folds, taken from an earlier run.
     race : Race or None
-        Its race; None to fit all its folds.
+        The candidate's race; None to fit all its folds.
     results : dict of int to FoldResult
         Results by split.
     errors : dict of int to Exception
-        Exceptions by split, of folds that may not be needed.
+        Exceptions by split; the folds may turn out not to be needed.
     n_used : int
         Number of folds used so far, in the order of the splits. Decisions depend only
         on these folds.
     is_over : bool
         Whether no more folds are needed.
     chance : float
-        Probability that it beats the best candidate, after its latest fold; at first 1.
+        Probability, after the latest fold, that the candidate beats the best one;
+        initially 1.
     estimate : (float, float) or None
-        If it was stopped, the expected mean score and its standard deviation.
+        If the candidate was stopped: the expected mean score and its standard
+        deviation.
     """
 
     trial: Evaluation
@@ -104,7 +106,7 @@ class Running:
 
 @dataclass(eq=False)
 class Batch:
-    """The candidates of one ask, and their task in scikit-learn's callbacks."""
+    """The candidates of one request, and their task in scikit-learn's callbacks."""
 
     candidates: list[Running]
     task: Any = None
@@ -140,10 +142,10 @@ class Plan:
         self._known: list[Done] = []
 
     def fill(self) -> bool:
-        """Tell finished batches and ask for new ones; return whether any are left.
+        """Pass on finished batches and request new ones; return whether any are left.
 
-        The next batch is asked for after each told batch. So the candidates depend on
-        the order of the batches, not on which fold was faster.
+        A new batch is requested after each finished one, so the candidates depend on
+        the order of the batches, and not on which fold was faster.
         """
         while True:
             if not self._is_last and len(self._batches) < self._schedule.n_in_flight:
@@ -157,9 +159,9 @@ class Plan:
     def take(self, key: FoldId, result: Any) -> bool:
         """Take the outcome of a fold; return whether its candidate is finished.
 
-        Results must not depend on which fold was faster. Therefore a fold that arrives
-        after its candidate is finished is ignored, and an exception in a race is raised
-        only after all earlier folds of the candidate.
+        Results must not depend on which fold was faster. A fold that arrives after its
+        candidate has finished is therefore ignored, and an exception in a race is
+        raised only after all earlier folds of the candidate.
         """
         number, split = key
         candidate = self._candidates.get(number)
@@ -171,7 +173,7 @@ class Plan:
             candidate.errors[split] = result
         else:
             candidate.results[split] = result
-        # Folds are used in order, up to the first missing one.
+        # Use the folds in order, up to the first missing one.
         while candidate.n_used in candidate.results and not candidate.is_over:
             candidate.n_used += 1
             candidate.is_over = self._is_over(candidate)
@@ -184,12 +186,12 @@ class Plan:
         return candidate.is_over
 
     def needs(self, fold: Fold) -> bool:
-        """Return whether the candidate of a fold still needs it."""
+        """Return whether a fold's candidate still needs it."""
         candidate = self._candidates.get(fold.candidate)
         return candidate is not None and not candidate.is_over
 
     def finish(self) -> None:
-        """End the search: tell the finished candidates and drop the others."""
+        """End the search: pass on the finished candidates and drop the others."""
         while self._batches:
             self._leave(self._batches[0])
 
@@ -207,7 +209,7 @@ class Plan:
             self._sort()
 
     def _take_known(self) -> bool:
-        """Use the next result of an earlier run; return whether there was one."""
+        """Use the next result from an earlier run; return whether there was one."""
         if not self._known:
             return False
         first = min(self._known, key=lambda known: (known[1].turn, known[0]))
@@ -216,12 +218,12 @@ class Plan:
         return True
 
     def _tell_next(self) -> bool:
-        """Tell the next finished batch; return whether there was one."""
+        """Pass on the next finished batch; return whether there was one."""
         in_turn = self._batches[:1] if self._schedule.in_order else self._batches
         for batch in in_turn:
             if all(candidate.is_over for candidate in batch.candidates):
                 self._leave(batch)
-                self._is_last = False  # there may be more to ask for now
+                self._is_last = False  # the source may have more candidates now
                 return True
         return False
 
@@ -236,7 +238,7 @@ class Plan:
     # Races ----------------------------------------------------------------------------
 
     def _racing_of(self, candidate: Running) -> Races | None:
-        """Return the racing rules; None for evaluations with a part of the resource."""
+        """Return the racing rules; None for evaluations with part of the resource."""
         return self._schedule.racing if candidate.trial.resource is None else None
 
     def _is_over(self, candidate: Running) -> bool:
@@ -267,11 +269,12 @@ class Plan:
     def _sort(self) -> None:
         """Sort the waiting folds of races by urgency.
 
-        The next fold of the candidate that is most likely to win comes first, then the
+        First comes the next fold of the candidate that is most likely to win, then the
         first folds of new candidates. Folds after an unknown result come last, because
         they may not be needed.
         """
-        # A fold returns when its worker dies; its candidate may be finished by then.
+        # A fold comes back when its worker dies; by then, its candidate may be
+        # finished.
         needed = [fold for fold in self.waiting if self.needs(fold)]
         self._replace(sorted(needed, key=self._rank))
 
@@ -281,6 +284,6 @@ class Plan:
         return ahead, is_new, -candidate.chance, fold.candidate
 
     def _replace(self, folds: Sequence[Fold]) -> None:
-        # In place, because the workers hold a reference to it.
+        # In place, because the workers have a reference to it.
         self.waiting.clear()
         self.waiting.extend(folds)

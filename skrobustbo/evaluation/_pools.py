@@ -1,4 +1,4 @@
-"""Choice of the workers that fit the folds of a search."""
+"""Choose the workers that fit the folds of a search."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from skrobustbo.evaluation._timed import TimedPool
 def pool_of(
     job: Job, search: Any, stops: Stops, *, live: bool = False
 ) -> BatchPool | WorkerPool:
-    """Return the workers of a search, as a context.
+    """Return a context with the workers of a search.
 
-    With `live`, folds may be added and removed while others are running.
+    If `live` is true, folds may be added and removed while others are running.
     """
     n_jobs, timeout = search.n_jobs, stops.fit_timeout
     backend, _ = get_active_backend()

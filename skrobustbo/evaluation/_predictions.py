@@ -22,22 +22,22 @@ from skrobustbo._trials import RawResult
 
 Array = NDArray[Any]
 
-#: Largest relative change of a score by rounding predictions.
+#: Largest relative change in a score that rounding the predictions may cause.
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class Recorder:
-    """Records the predictions that a fold is scored with, in its worker.
+    """Records the predictions behind a fold's score, in its worker.
 
-    It listens to the metric itself, so nothing is predicted twice.
+    It listens to the metric itself, so no prediction is made twice.
 
     Attributes
     ----------
     scorer : scorer of make_scorer
-        Scores the folds, or is equivalent to their scorer.
+        The folds' scorer, or an equivalent one.
     metric : str or None
-        Its name, if there are several.
+        Name of the metric, if there are several.
     classes : array of shape (n_classes,)
         Labels, which are stored by position; empty for a regressor.
     """
@@ -57,7 +57,7 @@ class Recorder:
         result: RawResult = fit_and_score(scorer=heard, **kwargs)
         scores = result["test_scores"]
         score = scores if self.metric is None else scores[self.metric]
-        # The test rows are scored first; if that fails, no predictions have their
+        # The test rows are scored first; if that fails, no predictions match their
         # score.
         if tape and score_sign(self.scorer) * tape[0].score == score:
             kept = self._kept(tape[0])
@@ -66,7 +66,7 @@ class Recorder:
         return result
 
     def _kept(self, call: _Call) -> Array | None:
-        """Return predictions in the smallest form, None if they have none."""
+        """Return predictions in their smallest form, or None if there is none."""
         found = np.asarray(call.predicted)
         if found.ndim not in (1, 2) or len(found) != len(call.true):
             return None
@@ -93,8 +93,8 @@ class Recorder:
     def decoded(self, kept: Array) -> Array:
         """Return predictions in the form that the metric expects.
 
-        One column holds labels, or values of a single target, but not a single column
-        of probabilities.
+        A single column holds labels or the values of a single target, and never
+        probabilities.
         """
         codes = kept.dtype.kind == "u"
         if codes or not len(self.classes):
@@ -104,7 +104,7 @@ class Recorder:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a metric and its result."""
+    """A call to a metric, and its result."""
 
     function: Callable[..., Any]
     true: Any
@@ -113,7 +113,7 @@ class _Call:
     score: Any
 
     def scores_the_same(self, predicted: Array) -> bool:
-        """Return whether other predictions get nearly the same score."""
+        """Return whether different predictions get nearly the same score."""
         try:
             score = self.function(self.true, predicted, **self.settings)
         except Exception:  # metrics may raise anything for rounded numbers
@@ -122,7 +122,7 @@ class _Call:
 
 
 def _listening(function: Callable[..., Any], tape: list[_Call]) -> Callable[..., Any]:
-    """Return a metric that records its calls and keeps the signature."""
+    """Return a metric that records its calls and keeps its signature."""
 
     @wraps(function)
     def heard(true: Any, predicted: Any, **settings: Any) -> Any:
@@ -134,6 +134,6 @@ def _listening(function: Callable[..., Any], tape: list[_Call]) -> Callable[...,
 
 
 def flat(values: Any) -> Array:
-    """Return an array, without the second axis if it has a single column."""
+    """Return an array, without its second axis if there is a single column."""
     found = np.asarray(values)
     return found.ravel() if found.shape[1:] == (1,) else found

@@ -15,15 +15,15 @@ from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
 
-#: Seconds between two updates, which replace each other in a terminal and are new lines
+#: Seconds between updates, which replace each other in a terminal and are new lines
 #: elsewhere.
 _TERMINAL, _ELSEWHERE = 0.1, 10.0
-#: Longer time limits, in seconds, count as none.
+#: Time limits longer than this, in seconds, count as no limit.
 _FAR = 1e9
 
 
 def announce(n_splits: int, source: Source, journal: Journal) -> None:
-    """Print the number of fits, and what a checkpoint has of them."""
+    """Print the number of fits, and how many a checkpoint already has."""
     n, most = source.n_planned, "at most " if source.schedule.racing else ""
     if source.resource is not None:
         full = count(n, "full evaluation")
@@ -54,8 +54,8 @@ def counter(what: str, verbose: int) -> Callable[[int, int], None]:
 class Progress:
     """The progress line of a search, used as a context.
 
-    A terminal shows one updated line. Elsewhere there is a new line every ten seconds
-    and at the end. With `verbose=2` or more, each fold has lines of its own, as in
+    A terminal shows one updated line. Elsewhere, there is a new line every ten seconds
+    and at the end. With `verbose=2` or more, each fold has its own lines, as in
     scikit-learn, instead of the progress line.
     """
 
@@ -76,7 +76,7 @@ class Progress:
             self._write(f"{self._so_far()}, {duration(seconds)}", end="\n")
 
     def begin(self) -> None:
-        """Start the clock of the first call: earlier results took no time."""
+        """Start the clock at the first call, because earlier results took no time."""
         if self._first is None:
             self._first = time.monotonic(), len(self._source.trials)
             self._shown = -math.inf if self._is_terminal else self._first[0]
@@ -88,7 +88,7 @@ class Progress:
         interval = _TERMINAL if self._is_terminal else _ELSEWHERE
         if self._is_on and now - self._shown >= interval:
             self._shown = now
-            # If the search may end at any moment, a time estimate would mislead.
+            # If the search may end at any moment, a time estimate would be misleading.
             parts = [self._so_far(), self._source.near or self._left(now)]
             end = "" if self._is_terminal else "\n"
             self._write(", ".join(filter(None, parts)), end)

@@ -17,12 +17,12 @@ from scipy.stats import t as student
 from skrobustbo._trials import Evaluation, FoldResult, rounding
 
 Array = NDArray[np.float64]
-#: Mean and standard deviation of a score before any of its folds.
+#: Mean and standard deviation of a score before any fold.
 Belief = tuple[float, float]
 #: Estimate of a score, and the standard deviation of its error.
 Estimate = tuple[float, float]
 
-#: Units of squares differ by this many powers of two.
+#: Units for squares differ by this many powers of two.
 _STEP = 256
 #: Number of complete candidates before the first one may be stopped.
 _LEAST = 3
@@ -35,14 +35,14 @@ class FoldEffects:
     Attributes
     ----------
     effects : array of shape (n_splits,)
-        How much higher the scores of each fold are; they sum to zero.
+        How much higher the scores in each fold are; the effects sum to zero.
     variance : float
-        Variance s**2 that neither candidate nor fold explains.
+        Variance s**2 that neither candidates nor folds explain.
     df : int
         Degrees of freedom of `variance`.
     unit : float, default=1.0
-        Unit of the scores in `variance`: a power of two, other than 1 only for very
-        large or small scores, whose squares would over- or underflow.
+        Unit of the scores in `variance`: a power of two. It differs from 1 only if
+        scores are so large or small that their squares would over- or underflow.
     """
 
     effects: Array
@@ -52,9 +52,9 @@ class FoldEffects:
 
     @classmethod
     def of(cls, scores: Array) -> FoldEffects | None:
-        """Return the effects, from the better half of the candidates.
+        """Return the effects, estimated from the better half of the candidates.
 
-        None for fewer than three candidates, or if the scores have no variance.
+        Return None for fewer than three candidates or scores without variance.
         """
         n, n_splits = scores.shape
         if n < _LEAST or n_splits < 2:
@@ -68,14 +68,14 @@ class FoldEffects:
         unit = 2.0 ** (_STEP * int((math.frexp(largest)[1] - 1) / _STEP))
         with np.errstate(over="ignore"):
             variance = float((((centred - effects) / unit) ** 2).sum() / df)
-        # Rounding errors do not count as variance; overflow gives no information.
+        # Rounding errors do not count as variance, and overflow gives no information.
         known = rounding(largest) < unit * math.sqrt(variance) < math.inf
         return cls(effects, variance, df, unit) if known else None
 
     def estimate(self, scores: Sequence[float]) -> Estimate:
         """Return the mean score predicted from the first folds, and its error.
 
-        The error has variance s**2 (1/j - 1/K) after j of K folds: folds are drawn
+        After j of K folds, the error has variance s**2 (1/j - 1/K): folds are drawn
         without replacement, so no uncertainty is left at the end.
         """
         j, n_splits = len(scores), len(self.effects)
@@ -95,7 +95,7 @@ class FoldEffects:
 
 @dataclass(frozen=True)
 class Race:
-    """The race of one candidate, fixed when it is asked.
+    """The race of one candidate, fixed when the candidate is proposed.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Race:
     to_beat : float
         The best mean score of a complete candidate, plus the margin.
     allowance : float
-        Error probability that stopping this candidate may use.
+        Probability of error that stopping this candidate may use up.
     """
 
     folds: FoldEffects
@@ -118,12 +118,12 @@ class Race:
     def chance(self, scores: Sequence[float]) -> float:
         """Return the probability that the candidate beats the best.
 
-        It is the largest over the models. Each prior is updated by the folds so far.
-        The variance is estimated from few folds, hence Student's t.
+        This is the largest probability over the models. The folds so far update each
+        prior. Student's t applies, because the variance is estimated from few folds.
         """
         unit = self.folds.unit
         mean, std = (value / unit for value in self.folds.estimate(scores))
-        # The mean to beat is over folds, so it has noise itself.
+        # The mean to beat is noisy too, because it is taken over folds.
         own = self.folds.variance / len(self.folds.effects)
         priors = [
             (mu / unit, math.sqrt((sigma / unit) ** 2 + own))
@@ -137,7 +137,7 @@ class Race:
 
 
 def _updated(belief: Belief, mean: float, std: float) -> Belief:
-    """Return a normal belief after an estimate with a normal error."""
+    """Return a normal belief, updated by an estimate with a normal error."""
     prior_mean, prior_std = belief
     precisions = np.array([1 / prior_std**2, 1 / std**2])
     updated = float(precisions @ [prior_mean, mean] / precisions.sum())
@@ -148,20 +148,20 @@ class Races:
     """The races of a search, which share one error budget.
 
     Under each model, the probability of ever stopping a candidate that is better than
-    the best by more than the margin is at most `delta`. A stop spends the posterior
-    probability of an error; by the union bound, the sum of these must not exceed
-    `delta`. Each new candidate gets an equal share of the remaining budget: the
-    remainder divided by the number of planned candidates left, or by two beyond them.
-    Unused shares are returned. So the sum never exceeds `delta`, however many
-    candidates are running.
+    the best by more than the margin is at most `delta`. Each stop spends the posterior
+    probability of an error; by the union bound, the sum must not exceed `delta`. Each
+    new candidate gets an equal share of the remaining budget: the remainder divided by
+    the number of planned candidates left or, beyond the plan, by two. Unused shares are
+    returned. The sum therefore never exceeds `delta`, however many candidates are
+    running.
 
     Parameters
     ----------
     delta : float
         The budget.
     margin : float
-        How much counts as better, in standard errors of a mean score without fold
-        effects.
+        How much better a candidate must be to count, in standard errors of a mean score
+        without fold effects.
     n_planned : int
         Number of planned candidates.
     score : callable
@@ -184,7 +184,7 @@ class Races:
         self._complete: list[Sequence[float]] = []
 
     def race(self, trial: Evaluation) -> Race | None:
-        """Return the race of a new candidate; None if it has none."""
+        """Return the race of a new candidate; None if it does not race."""
         n_to_ask, self._n_to_ask = self._n_to_ask, self._n_to_ask - 1
         if len(self._complete) < _LEAST:
             return None
@@ -193,7 +193,8 @@ class Races:
         if folds is None:
             return None
         means = scores.mean(axis=1)
-        # The best's folds also differ by fold effects, which its rivals share.
+        # The best candidate's scores also differ by fold effects, which its rivals
+        # share.
         to_beat = float(means.max() + self._margin * folds.standard_error)
         allowance = self._left / max(n_to_ask, 2)
         self._left -= allowance
@@ -206,6 +207,6 @@ class Races:
             self._complete.append(scores)
 
     def stopped(self, race: Race | None, spent: float) -> None:
-        """Record a stopped candidate with its error probability."""
+        """Record a stopped candidate and its probability of error."""
         if race is not None:
             self._left += race.allowance - spent

@@ -1,4 +1,4 @@
-"""Resources that a fold may get a part of: training rows, trees, iterations."""
+"""Resources that a fold may use in part: training rows, trees, iterations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STREAM = 0x50
 
 @dataclass(frozen=True)
 class ResourceAxis:
-    """The resource of folds, and how to apply an amount of it.
+    """The resource that folds use, and how to apply an amount of it.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class ResourceAxis:
     full : int
         The full amount.
     n_samples : int
-        Number of rows of the data.
+        Number of rows in the data.
     seed : int
-        Seed of the subsets.
+        Seed for the subsets.
     strata : array of shape (n_samples,) or None
-        Class of each row, stratifies the subsets; None without classes.
+        Class of each row, used to stratify the subsets; None if there are no classes.
     groups : array of shape (n_samples,) or None
-        Group of each row: subsets contain whole groups; None without groups.
+        Group of each row, as subsets contain whole groups; None if there are no groups.
     """
 
     name: str
@@ -47,16 +47,16 @@ class ResourceAxis:
     def params(self, amount: float | None) -> Mapping[str, Any]:
         """Return the parameter that sets an amount, if the resource is one.
 
-        None is the full amount.
+        An amount of None is the full amount.
         """
         if self.name == ROWS:
             return {}
         return {self.name: self.full if amount is None else amount}
 
     def rows(self, train: Any, split: int, amount: float | None) -> Any:
-        """Return the training rows of a split for an amount.
+        """Return a split's training rows for an amount.
 
-        Rows for a smaller amount are a subset of those for a larger one.
+        The rows for a smaller amount are a subset of the rows for a larger one.
         """
         if self.name != ROWS:
             return train

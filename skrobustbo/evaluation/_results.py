@@ -1,4 +1,4 @@
-"""The table of results, also for candidates that were evaluated in part."""
+"""The table of results, including candidates evaluated in part."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def results_of(
 ) -> dict[str, Any]:
     """Return `cv_results_`: scikit-learn's table with more columns.
 
-    If a candidate did not run on every fold, missing scores and its mean score are nan,
-    and its times are those of the folds that ran. The mean score is also nan if the
-    folds had a part of the resource.
+    If a candidate did not run on every fold, its missing scores and mean score are nan,
+    and its times cover the folds that ran. The mean score is also nan if the folds used
+    part of the resource.
     """
     n_splits = search.n_splits_
     params = [trial.params for trial in trials]
@@ -53,7 +53,7 @@ def results_of(
 
 
 def _rank_in_part(results: dict[str, Any], trials: Sequence[Evaluation]) -> None:
-    """Rank a full evaluation best, even if all of them failed.
+    """Rank a full evaluation first, even if all full evaluations failed.
 
     Without any mean score, scikit-learn ranks all rows first. If the search ended
     before any full evaluation, the largest amounts rank first, then the best scores.
@@ -86,7 +86,7 @@ def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:
 def _counted(trial: Evaluation, n_splits: int) -> list[dict[str, Any]]:
     """Return the results of all folds in scikit-learn's format.
 
-    Scores that must not count in a mean are nan.
+    Scores that must not count towards a mean are nan.
     """
     n_missing, in_part = n_splits - len(trial.folds), trial.resource is not None
     folds = [_formatted(fold, blank=in_part) for fold in trial.folds]
@@ -108,7 +108,7 @@ def _formatted(fold: FoldResult, *, blank: bool) -> dict[str, Any]:
 
 @contextmanager
 def _no_warning_of_partial(trials: Sequence[Evaluation]) -> Iterator[None]:
-    """Suppress warnings of nan scores that come only from partial evaluations."""
+    """Suppress warnings about nan scores that only come from partial evaluations."""
     partial = any(trial.is_partial for trial in trials)
     complete = [fold for t in trials if not t.is_partial for fold in t.folds]
     with warnings.catch_warnings():

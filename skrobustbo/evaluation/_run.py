@@ -47,9 +47,9 @@ from skrobustbo.evaluation._warm import WarmModels
 
 @dataclass
 class SearchRun:
-    """One call of `fit` of a search, for any source of candidates.
+    """One call to the `fit` of a search, for any source of candidates.
 
-    Its constructor makes all checks that need no fit.
+    The constructor makes all checks that need no fits.
     """
 
     estimator: BaseSearchCV
@@ -109,13 +109,13 @@ class SearchRun:
         Returns
         -------
         reason : str
-            The reason of `stops` if they ended the search, "callback" if a callback
-            asked to stop, otherwise that of the source.
+            The reason from `stops` if they ended the search, "callback" if a callback
+            asked to stop, otherwise the reason from the source.
 
         Raises
         ------
         TimeoutError, KeyboardInterrupt
-            If `stops` ended the search before any candidate was finished.
+            If `stops` ended the search before any candidate finished.
         """
         with self.stops.watched():
             self.search()
@@ -128,7 +128,7 @@ class SearchRun:
         return self.stops.reason or reason
 
     def callback_arguments(self, **more: Any) -> dict[str, Any]:
-        """Return the arguments of callbacks for tasks that concern all the data."""
+        """Return callback arguments for tasks that concern all the data."""
         weights = self.params.get("sample_weight")
         metadata = {} if weights is None else {"sample_weight": weights}
         return {
@@ -158,7 +158,7 @@ class SearchRun:
         with Progress(self.estimator, self.source, self.stops) as line, workers as pool:
             inner = self.job.n_threads, pool.n_workers
             warn_of_idle_cores(self.job.estimator, *inner, self.owner)
-            # Candidates in evaluation share the workers.
+            # Concurrent candidates share the workers.
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
             plan = Plan(self.schedule, n_splits, self.ask, self.tell)
@@ -193,7 +193,7 @@ class SearchRun:
     def _keep(self, key: FoldId, raw: Any) -> FoldResult | Exception:
         """Check the result of a fold, record it in the journal, and return it.
 
-        An exception is returned unchanged: the plan decides whether it counts.
+        An exception is returned unchanged, and the plan decides whether it counts.
         """
         if isinstance(raw, Exception):
             return raw
@@ -211,7 +211,7 @@ class SearchRun:
     # Batches --------------------------------------------------------------------------
 
     def ask(self) -> Batch | None:
-        """Return the next candidates, None if there are none to evaluate now."""
+        """Return the next candidates, or None if there are none to evaluate now."""
         is_new = self.n_asked < self.source.n_planned
         if self.is_stopped or (is_new and self.stops.over()):
             return None
@@ -238,7 +238,7 @@ class SearchRun:
         known = dict(self.journal.folds_of(trial.number))
         for result in known.values():
             self.learn_metrics(result)
-        # Tasks take memory and messages, so folds have them only if a callback needs
+        # Tasks cost memory and messages, so folds only have them if a callback needs
         # them.
         is_watched = self.is_watched or any(map(has_callbacks, trial.params.values()))
         params = self._settings_of(trial, trial.resource)
@@ -286,7 +286,7 @@ class SearchRun:
     def learn_metrics(self, result: FoldResult) -> None:
         """Learn the names of the metrics from the first scores of a callable scorer.
 
-        A race needs them before its candidate is finished.
+        A race needs the names before its candidate is finished.
         """
         if self.metrics is not None or not callable(self.estimator.scoring):
             return
@@ -304,9 +304,9 @@ class SearchRun:
     def _settings_of(
         self, trial: Evaluation, amount: float | None = None
     ) -> dict[str, Any]:
-        """Return the parameters to set for a candidate; none for the default.
+        """Return the parameters to set for a candidate; none for the default one.
 
-        They may include an amount of the resource, by default the full one.
+        They may include an amount of the resource; the default is the full amount.
         """
         if trial.is_outside:
             return {}
@@ -324,7 +324,7 @@ class SearchRun:
         errors = [fold.fit_error for fold in folds]
         shown = [{"fit_error": error and printable_lines(error)} for error in errors]
         warn_or_raise_about_fit_failures(shown, search.error_score)
-        if callable(search.scoring):  # early failures do not know the metrics
+        if callable(search.scoring):  # early failures do not name the metrics
             for trial in self.source.trials:
                 take_folds(trial, trial.folds, self.metrics or ())
         results = results_of(search, self.source.trials, self.source.columns())

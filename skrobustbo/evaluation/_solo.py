@@ -1,4 +1,4 @@
-"""Workers that fit one fold at a time, so that a fold that kills them is known."""
+"""Workers that fit one fold at a time, which shows which fold kills a worker."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Outcome = tuple[FoldId, RawResult | Exception]
 
 @dataclass
 class Shared:
-    """What a worker needs: what all folds share, and the settings of the session."""
+    """Everything that a worker needs: shared data, and the session's settings."""
 
     job: Work
     config: dict[str, Any] = field(default_factory=sklearn.get_config)
     filters: list[Any] = field(default_factory=lambda: list(warnings.filters))
 
     def set_filters(self) -> None:
-        """Replace the filters for warnings by those of the session."""
+        """Use the warning filters of the session."""
         warnings.resetwarnings()
         warnings.filters.extend(self.filters)  # type: ignore[attr-defined] # it is a list
 
@@ -45,12 +45,12 @@ def warm_up() -> None:
 
 
 class WorkerDiedError(Exception):
-    """The process of a worker died while it fitted a fold.
+    """A worker process died while it was fitting a fold.
 
     Parameters
     ----------
     alone : bool, default=True
-        Whether no other fold was in the process.
+        Whether the process had no other fold.
     """
 
     def __init__(self, alone: bool = True) -> None:
@@ -72,11 +72,11 @@ class SoloWorker(Protocol):
     Attributes
     ----------
     fold : Fold or None
-        The fold that it is fitting.
+        The fold that the worker is fitting.
     future : Future or None
-        Its current task: a fold, or getting ready for one.
+        The current task: a fold, or the preparation for one.
     end_time : float
-        When to check it at the latest, on the monotonic clock.
+        The latest time to check the fold, on the monotonic clock.
     """
 
     fold: Fold | None
@@ -100,7 +100,7 @@ class SoloWorker(Protocol):
         """Return whether the fold has an outcome."""
 
     def take(self) -> tuple[FoldId, RawResult, float]:
-        """Return the outcome of the fold, or raise one of the errors above."""
+        """Return the fold's outcome, or raise one of the errors above."""
 
 
 class WorkerPool:
@@ -119,7 +119,7 @@ class WorkerPool:
     def __init__(self, job: Work, seconds: float, stops: Stops) -> None:
         self._job, self._seconds, self._stops = job, seconds, stops
         self._workers: Sequence[SoloWorker] = []
-        self._deaths: dict[FoldId, int] = {}  # of suspects running alone
+        self._deaths: dict[FoldId, int] = {}  # deaths of suspects running alone
         self._guilty: dict[int, str] = {}  # candidates, and why
         self._needs: Callable[[Fold], bool] | None = None
 
@@ -128,13 +128,13 @@ class WorkerPool:
     ) -> Generator[Outcome]:
         """Fit the waiting folds and yield each result as soon as it is available.
 
-        Between two results, folds may be added and removed. A fold that exceeds its
-        time limit counts as failed. A fold whose worker dies is fitted again; if it
-        dies twice while no other fold is in the process, the fold counts as failed,
-        with the remaining folds of its candidate. With ``error_score="raise"``, the
-        result of such a fold, and of one that raises, is an exception: the caller knows
-        whether it is still needed. Folds that may no longer start are left out, as are
-        lost folds that `needs` no longer wants.
+        Between two results, you may add and remove folds. A fold that exceeds its time
+        limit counts as failed. If a worker dies, its fold is fitted again. If this
+        happens twice with no other fold in the process, the fold counts as failed, as
+        do the remaining folds of its candidate. With ``error_score="raise"``, the
+        result of a failed fold is an exception, because only the caller knows whether
+        the fold is still needed. Folds that may no longer start are left out, as are
+        lost folds that are no longer needed according to `needs`.
         """
         self._needs = needs
         while self._send(waiting):
@@ -169,7 +169,7 @@ class WorkerPool:
     def _next(self, waiting: deque[Fold]) -> Fold | None:
         """Return the next fold to start; folds of a suspect start one at a time.
 
-        Other folds of its candidate would probably kill a worker each.
+        Each of the candidate's other folds would probably kill a worker too.
         """
         under_way = {worker.fold.candidate for worker in self._workers if worker.fold}
         held = under_way & {candidate for candidate, _ in self._deaths}
@@ -188,7 +188,7 @@ class WorkerPool:
             time.sleep(timeout)
 
     def _received(self, worker: SoloWorker, waiting: deque[Fold]) -> Iterator[Outcome]:
-        """Yield the outcome of a worker's fold, if any."""
+        """Yield the outcome of a worker's fold, if there is one."""
         fold = worker.fold
         if fold is None or not worker.is_done():
             return
@@ -208,7 +208,7 @@ class WorkerPool:
 
     @staticmethod
     def _take_away(candidate: int, waiting: deque[Fold]) -> list[Fold]:
-        """Remove a candidate's folds from the waiting ones and return them."""
+        """Remove a candidate's folds from the waiting folds and return them."""
         taken = [fold for fold in waiting if fold.candidate == candidate]
         for fold in taken:
             waiting.remove(fold)

@@ -16,21 +16,21 @@ class Source(Protocol):
     Attributes
     ----------
     trials : list of Evaluation
-        The candidates told so far.
+        The candidates with known scores so far.
     n_planned : int
         Largest possible number of candidates.
     n_rounds : int or None
-        Largest number of rounds; None if all candidates are known in advance.
+        Maximum number of rounds; None if all candidates are known in advance.
     metric : str or None
         The metric to optimise, if there are several.
     near : str
-        A text if the search is about to end before its last candidate, else "".
+        A message if the search is about to end before its last candidate, else "".
     reason : str
         Why there are no more candidates.
     schedule : Schedule
-        When to ask for candidates and tell their values.
+        Decides when to request candidates and pass on their values.
     resource : ResourceAxis or None
-        The resource, if candidates are evaluated with a part of it.
+        The resource, if candidates may be evaluated with part of it.
     """
 
     trials: list[Evaluation]
@@ -48,8 +48,8 @@ class Source(Protocol):
     def check(self, metrics: list[str]) -> None:
         """Raise a ValueError if the source cannot use these metrics.
 
-        A single unnamed metric is an empty list. Called before the first fit, or after
-        it for a callable scorer whose metrics are unknown until then.
+        An empty list stands for a single unnamed metric. Called before the first fit,
+        or after it if the scorer is a callable whose metrics are unknown until then.
         """
 
     def next_round(self) -> list[Evaluation]:
@@ -59,7 +59,7 @@ class Source(Protocol):
         """
 
     def tell(self, trial: Evaluation) -> None:
-        """Record a candidate whose folds are known."""
+        """Record a candidate whose fold results are known."""
 
     def progress(self) -> Mapping[str, Any]:
         """Return the progress for callbacks."""

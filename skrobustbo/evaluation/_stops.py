@@ -22,14 +22,14 @@ from skrobustbo._names import count
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: Signal handlers replaced by searches, those of the outermost search first.
+#: Signal handlers that searches replaced, the outermost search's first.
 _replaced: list[tuple[signal.Signals, Any]] = []
 
-#: Number of recent folds that the estimated duration of a fold uses.
+#: Number of recent folds used to estimate the duration of a fold.
 _RECENT = 25
-#: Number of candidates told in a call before their time counts.
+#: Number of candidates that a call must finish before its pace counts.
 _FEWEST = 5
-#: A clock may show no time for fast folds.
+#: Shortest duration of a fold, because a clock may show no time for fast ones.
 _LEAST_SECONDS = 1e-9
 
 
@@ -39,7 +39,7 @@ def _give_back(n_kept: int = 0) -> None:
         signal.signal(*_replaced.pop())
 
 
-# A forked worker must die of the signal that its pool sends. The handler could not do
+# A forked worker must die when its pool sends a signal. The handler could not ensure
 # that: a signal noted just before the worker waits for work would not wake it.
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_give_back)
@@ -48,15 +48,16 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 class Stops:
     """Decides which folds may start, and records why a search ended early.
 
-    The clock starts with the construction.
+    The clock starts on construction.
 
     Parameters
     ----------
     max_time : float, default=None
-        Seconds for the search. A candidate starts only if the median duration of recent
-        folds lets it finish in time; a running one continues until the limit.
+        Time limit of the search in seconds. A candidate starts only if, judging by the
+        median duration of recent folds, it will finish in time; a running one continues
+        until the limit.
     fit_timeout : float, default=None
-        Seconds for one fold.
+        Time limit of one fold in seconds.
     interruptible : bool, default=False
         Whether the first Ctrl-C or SIGTERM finishes the search.
 
@@ -85,12 +86,13 @@ class Stops:
         self._seconds: deque[float] = deque(maxlen=_RECENT)
         self._folds_in_turn = 1
         self._asked, self._choosing = math.nan, 0.0
-        #: At each ask: candidates told, their evaluations, and seconds left.
+        #: At each request: number of finished candidates, their evaluations, and
+        #: seconds left.
         self._noted: list[tuple[int, float, float]] = []
 
     @property
     def reason(self) -> str:
-        """Why the search ended early, "" if it has not."""
+        """Why the search ended early, or "" if it did not."""
         if self._n_signals:
             return "interrupted"
         return "max_time" if self._out_of_time else ""
@@ -101,19 +103,19 @@ class Stops:
         return self.max_time is not None
 
     def plan(self, n_splits: int, n_workers: int) -> None:
-        """Record how many folds of a candidate run one after the other."""
+        """Record how many folds of a candidate run one after another."""
         self._folds_in_turn = math.ceil(n_splits / n_workers)
 
     # Signals --------------------------------------------------------------------------
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Handle signals, and restore the earlier handlers in any case.
+        """Handle signals, and always restore the earlier handlers.
 
         While the search waits for folds, the first signal raises a KeyboardInterrupt;
-        elsewhere it is recorded. The second raises one anywhere. After a SIGTERM, a
-        SystemExit replaces it at the end, which shows no traceback. A search inside
-        another one, or outside the main thread, leaves signals alone.
+        elsewhere it is only recorded. The second signal raises one anywhere. After a
+        SIGTERM, a SystemExit, which shows no traceback, finally replaces it. A search
+        inside another one, or outside the main thread, leaves signals alone.
         """
         if not (self._interruptible and _is_outermost()):
             yield
@@ -132,7 +134,7 @@ class Stops:
 
     def _replace(self, number: signal.Signals) -> None:
         handler = signal.getsignal(number)
-        # Ignored signals (nohup) stay ignored; None stands for a handler set from C.
+        # Ignored signals (nohup) stay ignored; None means that C code set the handler.
         if handler not in (signal.SIG_IGN, None):
             _replaced.append((number, handler))
             signal.signal(number, self._handle)
@@ -144,19 +146,18 @@ class Stops:
             raise KeyboardInterrupt
 
     def guard(self, results: Generator[T]) -> Iterator[T]:
-        """Yield results until a signal comes; then give up running folds.
+        """Yield results until a signal arrives; then give up on running folds.
 
-        Between two results, signals wait, so that the handling of a result is
-        completed.
+        Signals have to wait until a result has been handled.
         """
         try:
             while True:
                 self._raising = True
-                if self._n_signals:  # one that came just before
+                if self._n_signals:  # a signal that came just before
                     raise KeyboardInterrupt
                 result = next(results, None)
                 self._raising = False
-                # Or code further down has caught the signal.
+                # Code further down may have caught the signal.
                 if self._n_signals or result is None:
                     return
                 yield result
@@ -170,9 +171,9 @@ class Stops:
     # Time -----------------------------------------------------------------------------
 
     def over(self) -> bool:
-        """Return whether choosing another candidate is pointless."""
+        """Return whether there is no point in choosing another candidate."""
         self._asked = time.monotonic()
-        # The models are asked about the candidates once more at the end.
+        # At the end, the models predict the candidates' scores once more.
         needs = self._candidate_seconds() + 2 * self._choosing
         self._out_of_time |= self.seconds_left <= needs
         return bool(self.reason)
@@ -185,7 +186,7 @@ class Stops:
         begun = candidate in self._begun
         late = self.seconds_left <= (0.0 if begun else self._candidate_seconds())
         self._out_of_time |= late
-        # A candidate that has begun may have enough time although a new one would not.
+        # A candidate in progress may have enough time even if a new one would not.
         if late or self._n_signals or (self._out_of_time and not begun):
             return False
         self._begun.add(candidate)
@@ -198,16 +199,16 @@ class Stops:
     def expected(self, n_told: int, n_done: float) -> float | None:
         """Return the total number of evaluations that there is time for.
 
-        It is infinite without a limit, and None while unknown. The pace is that of the
-        latter half of this call, because a slow first fit, as in a worker that has to
-        start, says nothing about later ones.
+        The number is infinite without a limit, and None while unknown. The pace comes
+        from the latter half of this call, because a slow first fit, for example while a
+        worker starts, says nothing about later ones.
 
         Parameters
         ----------
         n_told : int
-            Number of candidates told so far. Call this before each ask.
+            Number of finished candidates so far. Call this method before each request.
         n_done : float
-            Their evaluations, in units of a full one.
+            Their evaluations, in units of a full evaluation.
         """
         if self.max_time is None:
             return math.inf
@@ -220,12 +221,12 @@ class Stops:
         earlier = (noted for noted in reversed(self._noted) if noted[0] <= half)
         _, n_before, left_before = next(earlier)
         each = max(left_before - left, _LEAST_SECONDS) / (n_done - n_before)
-        # A candidate that would end just in time is not started.
+        # Do not start a candidate that would end only just in time.
         return math.ceil(n_done + left / each) - 1
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the time limit, practically infinite without one."""
+        """Seconds until the time limit; practically infinite if there is none."""
         return self._end - time.monotonic()
 
     def _candidate_seconds(self) -> float:
@@ -259,7 +260,7 @@ class Stops:
 
 
 def _waitable(seconds: float) -> float:
-    """Return a number of seconds limited to what can be waited for: centuries."""
+    """Return a number of seconds, limited to what systems can wait for (centuries)."""
     return seconds if seconds < threading.TIMEOUT_MAX else threading.TIMEOUT_MAX
 
 
@@ -272,7 +273,7 @@ def _is_outermost() -> bool:
 def _inside_jobs() -> bool:
     """Return whether joblib or a pool runs this code, as in `cross_val_score`.
 
-    With a single job, they do so in the main thread and leave no other trace.
+    With a single job, they use the main thread and leave no other trace.
     """
     pools = ("joblib.parallel", f"{__package__}._joblib_pool")
     frame: FrameType | None = sys._getframe()
@@ -284,7 +285,7 @@ def _inside_jobs() -> bool:
 
 
 def _close(results: Generator[Any]) -> None:
-    """Give up the rest, without joblib's warning."""
+    """Give up on the rest, without joblib's warning."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*still being processed")
         results.close()
@@ -292,9 +293,9 @@ def _close(results: Generator[Any]) -> None:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Delay Ctrl-C, and block it in processes that are started inside.
+    """Delay Ctrl-C, and block it in processes that start in the meantime.
 
-    A terminal also sends it to workers, which would then die with a traceback each.
+    A terminal also sends it to workers, each of which would die with a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield

@@ -1,4 +1,4 @@
-"""Fit folds in worker processes that can be ended one by one."""
+"""Fit folds in worker processes that can be ended individually."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from skrobustbo.evaluation._solo import (
 )
 from skrobustbo.evaluation._stops import Stops, signals_held
 
-#: joblib's backends with processes on this machine as workers; "sequential" is the one
-#: inside their jobs.
+#: joblib backends whose workers are processes on this machine; inside their jobs,
+#: joblib uses "sequential".
 _LOCAL = ("LokyBackend", "MultiprocessingBackend", "SequentialBackend")
 
 
 class TimedPool(WorkerPool):
     """Worker processes on this machine that can be ended separately.
 
-    Every worker is its own pool, so ending it affects no other fold. It receives the
+    Each worker is its own pool, so ending it affects no other fold. It receives the
     data once, when it starts.
 
     Raises
@@ -65,13 +65,13 @@ class TimedPool(WorkerPool):
         self._processes.close()
 
     def _look(self) -> None:
-        """Prepare a spare process once folds turn out to need one."""
+        """Prepare a spare process once folds turn out to be slow."""
         if self._processes.n_ended or any(worker.is_slow for worker in self._workers):
             self._processes.stand_by()
 
 
 class _Process:
-    """A pool of one process with everything a fold needs."""
+    """A pool of one process that has everything a fold needs."""
 
     def __init__(self, payload: bytes) -> None:
         # A fold starts only after the process is ready. A second task is needed because
@@ -87,8 +87,8 @@ class _Process:
 class _Processes:
     """Provides processes for workers.
 
-    A process takes a second or two to start, mostly for imports. So once a process has
-    ended, or probably will, a spare one gets ready during the fits.
+    A process takes a second or two to start, mostly because of imports. Once a process
+    has ended, or probably will, a spare one therefore gets ready during the fits.
     """
 
     def __init__(self, payload: bytes) -> None:
@@ -98,7 +98,7 @@ class _Processes:
         self.n_ended = 0
 
     def stand_by(self) -> None:
-        """Make sure that there is a spare process."""
+        """Ensure that there is a spare process."""
         if self._spare is None:
             self._spare = _Process(self._payload)
 
@@ -124,7 +124,7 @@ class _Processes:
 
 
 class _Worker:
-    """A worker, which outlives its processes."""
+    """A worker that outlives its processes."""
 
     def __init__(self, processes: _Processes) -> None:
         self._processes = processes
@@ -171,7 +171,7 @@ class _Worker:
         self._half_time = now + seconds / 2
         try:
             self.future = self._process.executor.submit(_fit, fold)
-        except BrokenProcessPool:  # it died while idle
+        except BrokenProcessPool:  # the process died while idle
             self.future = Future()
             self.future.set_exception(FoldLostError())
 
@@ -212,10 +212,10 @@ class _Worker:
 
 
 def _check_local() -> None:
-    """Raise an error unless we can start and end the workers' processes here."""
+    """Raise an error unless we can start and end worker processes here."""
     backend, _ = get_active_backend()
     name = type(backend).__name__
-    # Inside other jobs, joblib can only use threads; this is not a choice.
+    # Inside other jobs, joblib can only use threads, whatever the user chose.
     if name not in _LOCAL and not backend.nesting_level:
         raise ValueError(
             "The 'fit_timeout' of RobustBayesSearchCV must be None unless folds run in "
@@ -236,7 +236,7 @@ _shared: Shared
 
 
 def _prepare(payload: bytes) -> None:
-    """Unpack what all folds share, once, and apply the settings of the session."""
+    """Unpack the folds' shared data once, and apply the settings of the session."""
     global _shared
     _shared = reduction.loads(payload)
     sklearn.set_config(**_shared.config)

@@ -1,4 +1,4 @@
-"""Models fitted with part of a resource, to continue with more of it."""
+"""Models fitted with part of a resource, which may continue with more of it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sklearn.pipeline import Pipeline
 from skrobustbo._sklearn_compat import has_callbacks
 from skrobustbo._trials import Evaluation, FoldId, Trial
 
-#: Maximum bytes of all stored models.
+#: Maximum total size of the stored models, in bytes.
 _MOST = 2**30
-#: Estimators whose `max_iter` counts the iterations of all fits together.
+#: Estimators whose `max_iter` limits the total number of iterations over all fits.
 _TOTAL = HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 
 class WarmModels:
     """Fitted models of candidates that may get more of the resource.
 
-    They are stored as bytes. If they are too large together, the oldest are dropped: a
-    candidate without models is fitted anew, with the same result.
+    The models are stored as bytes. If their total size is too large, the oldest are
+    dropped, and their candidates are fitted from scratch, with the same result.
     """
 
     def __init__(self) -> None:
@@ -61,8 +61,8 @@ class WarmModels:
 def owner_of(estimator: Any, resource: str) -> Any:
     """Return the estimator with the resource parameter if it can continue, or None.
 
-    It is the estimator, or the last step of a pipeline. Other estimators clone their
-    components.
+    This is the estimator itself or the last step of a pipeline, because other composite
+    estimators clone their components.
     """
     step, _, _ = resource.rpartition("__")
     if not step:
@@ -73,12 +73,12 @@ def owner_of(estimator: Any, resource: str) -> Any:
 
 
 def goes_on(estimator: Any, resource: str) -> bool:
-    """Return whether fitting again with more of the resource continues a fit.
+    """Return whether refitting with more of the resource continues the earlier fit.
 
-    The result must equal a fit from scratch. So its parameter has to count the total,
-    nothing may depend on a random state that is not an integer, and no early stopping
-    may restart its count. It must not have callbacks either, because it would copy
-    them.
+    The result must equal a fit from scratch. The parameter therefore has to count the
+    total, nothing may depend on a random state other than an integer, and early
+    stopping must not restart its count. The estimator must not have callbacks either,
+    because it would copy them.
     """
     owner = owner_of(estimator, resource)
     if getattr(owner, "warm_start", False) is not True or has_callbacks(estimator):
@@ -108,7 +108,7 @@ def packed(estimator: Any, resource: str) -> bytes | None:
 
 
 def with_model(estimator: Any, model: bytes, resource: str) -> Any:
-    """Return an estimator with a model that `packed` made in this search."""
+    """Return an estimator that holds a model packed by `packed` in this search."""
     try:
         owner = pickle.loads(model)
     except Exception:  # classes may raise anything when unpickled
