@@ -208,7 +208,7 @@ class FoldForm:
         self.longest = MAX_BODY if n_classes is None else MAX_PREDICTED
 
     def check(self, event: Measured) -> None:
-        """Raise Malformed unless a fold is valid and like those before."""
+        """Raise Malformed unless a fold is valid and has the form of earlier ones."""
         (_, split), fold = event
         if fold is None:
             return

@@ -251,7 +251,7 @@ class Journal:
         events.require(there == expected, "folds are missing")
 
     def _take_up(self) -> None:
-        """Describe the content of the file, and drop what will be fitted again."""
+        """Describe the content of the file, and drop folds to be fitted again."""
         known, folds = self._known, self._known.done
         self._n_turns = max((fold.turn for _, fold in folds), default=0)
         failed = {key for key, fold in folds if fold.has_failed}

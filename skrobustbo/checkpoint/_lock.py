@@ -185,7 +185,7 @@ def is_locked(path: str) -> bool | None:
 
 
 def _opened(path: str) -> Any:
-    """Return the file beside the path, created if missing, with its content."""
+    """Open the file beside the path, creating it if needed and keeping its content."""
     begin_of(path, path + LOCK)  # raises an error if it is not a file
     try:
         return os.fdopen(os.open(path + LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+")

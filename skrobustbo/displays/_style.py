@@ -1,4 +1,4 @@
-"""The common style of the displays: fonts by size, colours by background, layout.
+"""The displays' common style: fonts by size, colours by background, layout.
 
 Ticks, labels and legends are adjusted after the figure has a layout.
 """
@@ -19,20 +19,20 @@ from skrobustbo._names import missing, wrong
 from skrobustbo.displays._scales import Array, Scale, filled_range, locator
 from skrobustbo.displays._text import broken, longest_word
 
-# Okabe and Ito's colours, which colour-blind readers can distinguish; those with enough
-# contrast to the background come first.
+# Okabe and Ito's colours, which colour-blind readers can distinguish; colours with
+# enough contrast to the background come first.
 _ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _ON_DARK = ("#56B4E9", "#E69F00", "#2FC7A0", "#E7A5C9", "#F0E442", "#FF7F3F")
-# On a transparent background: readable on white and black.
+# For a transparent background: readable on white and black.
 _ON_ANY = ("#2F8CD0", "#D55E00", "#009E73", "#CC79A7", "#C98A00", "#4A9CCB")
 _ROUNDS = 6
 #: Minimum gap between texts, in pixels at 100 dots per inch.
 _GAP = 3.0
 #: Minimum and maximum characters per line.
 _LEAST, _MOST = 5, 26
-#: Smallest text, relative to the initial size.
+#: Smallest text size, relative to the initial size.
 _SMALL = 0.6
-#: A dollar sign that starts a formula, not one in a name.
+#: A dollar sign that starts a formula rather than being part of a name.
 _FORMULA = re.compile(r"(?<!\\)\$")
 #: Name of the band above the best value.
 GAIN = "what may be left to gain"
@@ -67,9 +67,9 @@ def pyplot() -> Any:
 
 @dataclass
 class Look:
-    """Sizes and colours for a drawing area of a given width and background.
+    """Sizes and colours for a drawing area with a given width and background.
 
-    `parts` collects everything to fit into the figure. `through` means that the
+    `parts` collects everything that must fit into the figure. `through` means that the
     background is transparent.
     """
 
@@ -107,7 +107,7 @@ class Look:
         self.draw_rug(ax, x[failed], "x", color=self.failure, label="failed")
 
     def draw_rug(self, ax: Any, x: Any, marker: str, **more: Any) -> None:
-        """Mark places along the bottom of an axes."""
+        """Mark positions along the bottom of an axes."""
         if len(x):
             at = {"transform": ax.get_xaxis_transform(), "zorder": 4}
             ax.plot(x, np.full(len(x), 0.03), marker, ms=self.dot, **at, **more)
@@ -124,21 +124,21 @@ class Look:
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(which="both", labelsize=0.9 * self.size, length=0.3 * self.size)
         ax.set_axisbelow(True)
-        # Next to a label below there may be another.
+        # There may be another label beside one at the bottom.
         self.parts.append(Label(ax.xaxis.label, ax, 1.05, ax.xaxis))
         self.parts.append(Label(ax.yaxis.label, ax, 1.2, ax.yaxis))
-        ax.grid(False)  # the user's style may have drawn it
+        ax.grid(False)  # the user's style may have turned it on
         if grid:
             ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
 
     def explain(self, ax: Any) -> None:
-        """Put a legend above the drawing in an axes."""
+        """Put a legend above the plot in an axes."""
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
         text = {"fontsize": 0.9 * self.size, "borderaxespad": 0.2, "borderpad": 0.2}
         self.parts.append(Legend(ax, [ax], {**place, **text}))
 
     def title(self, figure: Any, text: str) -> None:
-        """Give a figure or a part of one a title."""
+        """Add a title to a figure or a part of one."""
         title = figure.suptitle(text, fontsize=self.size)
         self.parts.append(Label(title, figure, 0.96))
 
@@ -148,7 +148,7 @@ class Look:
         return int(72 * inches / (1.15 * self.size))
 
     def value_colours(self, values: Any) -> Any:
-        """Return the colour map of values; values far below share the lowest colour."""
+        """Return the values' colour map; values far below share the lowest colour."""
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize
 
@@ -181,18 +181,18 @@ class Look:
 
     @property
     def colours(self) -> Any:
-        """Colour map of values; good ones contrast most with the background."""
+        """Colour map for values; good values contrast most with the background."""
         from matplotlib.colors import ListedColormap
 
         low, high = (0.2, 1.0) if self.dark else (0.85, 0.0)
-        if self.through:  # both ends must stay visible
+        if self.through:  # keep both ends visible
             low, high = 0.78, 0.3
         viridis = pyplot().get_cmap("viridis")
         return ListedColormap(viridis(np.linspace(low, high, 256)))
 
 
 def look_of(ax: Any) -> Look:
-    """Return the look of drawings on `ax`, None for a new figure."""
+    """Return the look for drawing on `ax`; None means a new figure."""
     from matplotlib.colors import to_hex, to_rgb, to_rgba
 
     settings = pyplot().rcParams
@@ -202,7 +202,7 @@ def look_of(ax: Any) -> Look:
         given = np.ravel(np.asarray(ax, dtype=object))
         whole = given[0].figure.figure
         faces = [given[0].get_facecolor(), whole.get_facecolor()]
-        # Space that their tick labels need.
+        # The space that tick labels need.
         boxes = [one.get_position() for one in given]
         share = max(box.x1 for box in boxes) - min(box.x0 for box in boxes)
         inches = whole.get_figwidth()
@@ -221,9 +221,9 @@ def panels(
 ) -> tuple[Any, NDArray[np.object_]]:
     """Return the figure and its axes, shape (n_rows, n_columns).
 
-    A single given axes is replaced by them; as many as needed are used directly.
-    `height` is that of a new figure, relative to its width; `ratios` are the grid's
-    widths and heights.
+    They replace a single given axes; if enough axes are given, they are used directly.
+    `height` is the height of a new figure, relative to its width; `ratios` are the
+    grid's widths and heights.
     """
     if ax is None:
         plt = pyplot()
@@ -236,14 +236,14 @@ def panels(
     if len(given) == n_rows * n_columns:
         return figure, given.reshape(n_rows, n_columns)
     place = place_of(ax, f"{n_rows * n_columns} panels")
-    # A layout engine makes room for labels; without one, leave room here.
+    # A layout engine makes room for labels; without one, leave room for them here.
     free = {} if figure.get_layout_engine() else {"wspace": 0.5, "hspace": 0.6}
     grid = place.subgridspec(n_rows, n_columns, **ratios, **free)
     return figure, grid.subplots(squeeze=False)
 
 
 def place_of(ax: Any, use: str) -> Any:
-    """Hide the only given axes and return its place in its grid."""
+    """Hide the single given axes and return its place in the grid."""
     given = np.ravel(np.asarray(ax, dtype=object))
     place = given[0].get_subplotspec() if len(given) == 1 else None
     if place is None:
@@ -258,20 +258,20 @@ def place_of(ax: Any, use: str) -> Any:
 
 @dataclass
 class Ticks:
-    """The ticks of one axis, as many as fit.
+    """The ticks on one axis, as many as fit.
 
-    Categories that overlap are broken into lines, then turned upright, then made
+    Overlapping categories are broken into lines, then turned upright, then made
     smaller. Labels are left out only if nothing else helps.
 
     Attributes
     ----------
     axis : matplotlib Axis
     scale : Scale or None
-        Scale of a parameter; None for values and counts, with the axis as it is.
+        Scale of a parameter; None for values and counts, whose axis does not change.
     most : int
-        Initial number of ticks; categories start with all.
+        Initial number of ticks; categories start with one each.
     wrap : int
-        Characters per line of a category.
+        Maximum number of characters per line of a category.
     whole : bool
         Whether values are whole numbers.
     text : dict
@@ -290,7 +290,7 @@ class Ticks:
         if self.scale is None:
             self._number()
             return
-        # Limits first: they end automatic scaling, whose margins may overflow.
+        # Set limits first to end automatic scaling, whose margins may overflow.
         limits = {f"{self.axis.axis_name}lim": self.scale.limits}
         log = {f"{self.axis.axis_name}scale": "log"} if self.scale.kind == "log" else {}
         self.axis.axes.set(**limits, **log)
@@ -316,7 +316,7 @@ class Ticks:
         self.axis.set_ticks([], minor=True)
 
     def loosen(self) -> bool:
-        """Break, turn, shrink or leave out labels that overlap."""
+        """Break, turn, shrink or leave out overlapping labels."""
         changed = False
         while self.most > 1 and labels_overlap(self.axis):
             changed = True
@@ -353,11 +353,11 @@ class Label:
     ----------
     text : matplotlib Text
     place : matplotlib axes or figure
-        The place that its length is compared with.
+        The axes or figure that limits the length.
     share : float
-        Maximum length, relative to the place.
+        Maximum length, relative to that place.
     axis : matplotlib Axis or None
-        The axis that it names, to add the axis's unit.
+        The axis that the text names, to add the axis's unit.
     """
 
     text: Any
@@ -386,7 +386,8 @@ class Label:
         is_formula = _FORMULA.search(self.whole)
         word = len(self.whole) if is_formula else longest_word(self.whole)
         for most in range(len(self.whole) + 1, _LEAST, -1):
-            # Words are divided only if smaller letters do not help, formulas never.
+            # Words are split only if smaller letters do not help; formulas are never
+            # split.
             share = max(_SMALL, min(1.0, most / word))
             divides = share == _SMALL and not is_formula
             lines = broken(self.whole, most if divides else max(most, word))
@@ -414,9 +415,9 @@ class Legend:
     ----------
     owner : matplotlib axes or figure
     axes : iterable of matplotlib axes
-        The axes that it explains.
+        The axes that the legend explains.
     text : dict
-        Place and size.
+        Location and size.
     """
 
     owner: Any
@@ -425,10 +426,11 @@ class Legend:
     legend: Any = None
 
     def loosen(self) -> bool:
-        """Draw the legend, in fewer columns and then shorter lines until it fits.
+        """Draw the legend, first in fewer columns and then in shorter lines until it
+        fits.
 
-        This is done after the layout: a legend that is too wide would leave no room for
-        the axes.
+        This happens after the layout, as a legend that is too wide would leave no room
+        for the axes.
         """
         entries = {} if self.legend else _entries(self.axes)
         n_columns, wrap = len(entries), max(map(len, entries), default=0)
@@ -451,13 +453,13 @@ class Legend:
             self.legend.remove()
             if n_columns > 1:
                 n_columns -= 1
-            else:  # in large steps for a long text
+            else:  # take large steps for a long text
                 wrap = max(_LEAST, min(wrap - 1, int(wrap * right / end)))
         return bool(entries)
 
 
 def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
-    """Return the labels of a drawing, with a handle of each kind that has one."""
+    """Return the labels in a plot, each with a handle of every kind that has one."""
     found: dict[str, dict[type, Any]] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -469,7 +471,7 @@ def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def labels_overlap(axis: Any) -> bool:
-    """Return whether tick labels of an axis touch."""
+    """Return whether an axis has tick labels that touch."""
     labels = [
         label
         for label in axis.get_ticklabels()
@@ -490,7 +492,7 @@ def settle(figure: Any, parts: Sequence[Any]) -> None:
     for _ in range(_ROUNDS):
         figure.draw_without_rendering()
         changed = [part.loosen() for part in others]
-        # Until the ticks are right, axes may be too narrow for their labels.
+        # Until the ticks are right, the axes may be too narrow for their labels.
         changed += [] if any(changed) else [label.loosen() for label in labels]
         if not any(changed):
             break

@@ -1,4 +1,4 @@
-"""Names and categories as texts: as short as possible, broken into lines."""
+"""Names and categories as text, as short as possible and broken into lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from skrobustbo import _names
 from skrobustbo._names import shown
 
-#: Longer texts of estimators are replaced by their class and a number.
+#: An estimator with a longer text is shown as its class and a number.
 _LONG = 60
 #: Where a line may end: after a separator, and before a capital letter.
 _ENDS = re.compile(r"(?<=[_\s,(=/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
@@ -22,14 +22,14 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def short_values(values: Sequence[Any]) -> list[str]:
-    """Return texts of categories, all different, each on one line.
+    """Return unique texts for categories, each on one line.
 
-    For estimators, the class is enough if no two are equal; those with long settings
-    are numbered.
+    An estimator's class is enough if the classes all differ; estimators with long
+    settings are numbered.
     """
     kinds = [type(v).__name__ if is_estimator(v) else full_text(v) for v in values]
     if len(set(kinds)) < len(kinds):
-        # To the last digit, and 1.0 is not 1.
+        # Show every digit, and distinguish 1.0 from 1.
         texts = [repr(v) if isinstance(v, float) else full_text(v) for v in values]
         pairs = zip(values, texts, kinds, strict=True)
         kinds = [
@@ -40,12 +40,12 @@ def short_values(values: Sequence[Any]) -> list[str]:
 
 
 def is_estimator(value: Any) -> bool:
-    """Return whether a value is an estimator, not an estimator class."""
+    """Return whether a value is an estimator rather than an estimator class."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def full_text(value: Any) -> str:
-    """Return a value as text on one line, complete."""
+    """Return a value as complete text on one line."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else shown(value)
@@ -53,12 +53,12 @@ def full_text(value: Any) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return the text with dollar signs that do not start a formula."""
+    """Return the text with escaped dollar signs, which start no formula."""
     return text.replace("$", r"\$")
 
 
 def unlike(texts: Sequence[str]) -> list[str]:
-    """Return the texts, with equal ones numbered."""
+    """Return the texts, with numbers added to equal ones."""
     return [
         f"{text} #{texts[:i].count(text) + 1}" if texts.count(text) > 1 else text
         for i, text in enumerate(texts)
@@ -69,29 +69,29 @@ def broken(text: str, most: int) -> str:
     """Return the complete text, broken into lines of about `most` characters.
 
     Lines end between words: after a separator, or before a capital letter. Only words
-    longer than a line are divided. Lines have nearly equal length.
+    longer than a line are split. Lines are of nearly equal length.
     """
     if len(text) <= most:
         return text
     n = len(_lines(text, most))
-    # No word is divided for it.
+    # This does not split any word.
     widths = range(min(longest_word(text), most), most + 1)
     even = next(k for k in widths if len(_lines(text, k)) <= n)
     return "\n".join(_lines(text, even))
 
 
 def longest_word(text: str) -> int:
-    """Return the length of the longest part that is not broken."""
+    """Return the length of the longest part that cannot be broken."""
     return max(len(word.rstrip()) for word in _ENDS.split(text))
 
 
 def _lines(text: str, most: int) -> list[str]:
-    """Return the lines of a text, each filled as far as possible."""
+    """Return the lines of a text, each as full as possible."""
     lines = [""]
     for word in _ENDS.split(text):
         if len(lines[-1]) + len(word.rstrip()) > most:
             lines.append("")
-        # A dollar sign and its escape stay together.
+        # Keep a dollar sign together with its escape.
         for sign in re.findall(r"\\\$|.", word):
             if len(lines[-1]) + len(sign.rstrip()) > most:
                 lines.append("")

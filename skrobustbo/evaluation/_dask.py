@@ -98,7 +98,7 @@ class DaskPool(WorkerPool):
         return n_threads if self._seconds == math.inf else min(1, n_threads)
 
     def _there(self) -> dict[str, int]:
-        """Return the workers and their threads; TimeoutError if absent for too long."""
+        """Return the workers and their threads; TimeoutError if they stay away."""
         there: dict[str, int] = self._client.ncores(self._allowed)
         now = time.monotonic()
         if there:

@@ -1,4 +1,4 @@
-"""Conversion of Optuna's distributions and trials for an optimizer."""
+"""Convert Optuna's distributions and trials for an optimizer."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from skrobustbo.space import Categorical, Integer, Real, Space, as_dimension
 Params = dict[str, Any]
 #: Names of the supported distributions.
 _KINDS = ("FloatDistribution", "IntDistribution", "CategoricalDistribution")
-#: Range of an `Integer`.
+#: Largest range of an `Integer`.
 _LARGEST = 2**40
-#: Optuna refuses values that rounding has moved off a fine step; one of this many
-#: neighbours is accepted.
+#: Optuna refuses values that rounding has moved off a fine step, but accepts one of
+#: this many neighbours.
 _NEAR = 64
 
 
 def single_value(distribution: Any) -> Any:
-    """Return the value of a distribution that has only one."""
+    """Return the value of a distribution that has only one value."""
     if hasattr(distribution, "choices"):
         return distribution.choices[0]
     return distribution.low
@@ -36,9 +36,9 @@ def single_value(distribution: Any) -> Any:
 class OptunaAxis:
     """A parameter: an Optuna distribution and its dimension in the space.
 
-    Choices and stepped ranges are searched by index. So a choice may be any object, and
+    Choices and stepped ranges are searched by index, so a choice may be any object, and
     a range may have any number of steps. Optuna does not distinguish equal choices such
-    as 1 and 1.0: the first represents them.
+    as 1 and 1.0, so the first one stands for both.
     """
 
     distribution: Any
@@ -46,7 +46,7 @@ class OptunaAxis:
 
     @classmethod
     def of(cls, name: str, distribution: Any) -> OptunaAxis | None:
-        """Return the axis of a distribution; None if no dimension can represent it."""
+        """Return the axis for a distribution; None if no dimension can represent it."""
         if type(distribution).__name__ not in _KINDS or distribution.single():
             return None
         try:
@@ -56,7 +56,7 @@ class OptunaAxis:
         return cls(distribution, dimension) if dimension.size > 1 else None
 
     def inside(self, value: Any) -> Any:
-        """Return the point's value for a value of Optuna."""
+        """Convert a value from Optuna to a value in the point."""
         if hasattr(self.distribution, "choices"):
             return int(self.distribution.to_internal_repr(value))
         step = _step(self.distribution)
@@ -65,7 +65,7 @@ class OptunaAxis:
         return value
 
     def outside(self, value: Any) -> Any:
-        """Return Optuna's value for a value of the point."""
+        """Convert a value in the point to a value for Optuna."""
         if hasattr(self.distribution, "choices"):
             return self.distribution.choices[value]
         low, high = self.distribution.low, self.distribution.high
@@ -90,7 +90,7 @@ def can_be_searched(name: str, distribution: Any) -> bool:
 
 
 def _step(distribution: Any) -> Any:
-    """Return the step of a range that is searched by index, None for others."""
+    """Return the step of a range that is searched by index, None for other ranges."""
     step = getattr(distribution, "step", None)
     if type(distribution).__name__ != "IntDistribution" or step != 1:
         return step
@@ -103,7 +103,7 @@ def _dimension(name: str, distribution: Any) -> Any:
         places = map(distribution.to_internal_repr, distribution.choices)
         return Categorical(sorted({int(place) for place in places}))
     low, high, step = distribution.low, distribution.high, _step(distribution)
-    # More integers than an Integer can hold become rounded values of a Real.
+    # Integers beyond an Integer's range become rounded values of a Real.
     if step is not None:
         n = math.floor((high - low) / step + 1e-8)
         return Integer(0, n) if n <= _LARGEST else Real(0, n)
@@ -113,7 +113,7 @@ def _dimension(name: str, distribution: Any) -> Any:
 
 
 class Group:
-    """Parameters that occur together, with a space and models of their own."""
+    """Parameters that occur together, with their own space and models."""
 
     def __init__(self, axes: Mapping[str, OptunaAxis]) -> None:
         self.axes = dict(axes)
@@ -122,19 +122,19 @@ class Group:
         self.key = zlib.crc32(repr(self.space).encode())
 
     def inside(self, params: Mapping[str, Any]) -> Params | None:
-        """Return the point of the space for a trial's params; None without one."""
+        """Return the point in the space for a trial's params; None if there is none."""
         try:
             return {name: axis.inside(params[name]) for name, axis in self.axes.items()}
-        except (KeyError, TypeError, ValueError):  # another group, or other choices
+        except (KeyError, TypeError, ValueError):  # other parameters or choices
             return None
 
     def outside(self, point: Mapping[str, Any]) -> Params:
-        """Return Optuna's values of a point of the space."""
+        """Return Optuna's values for a point in the space."""
         return {name: axis.outside(point[name]) for name, axis in self.axes.items()}
 
 
 def together(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the coarsest partition that each set of names is a union of."""
+    """Return the coarsest partition whose unions include every set of names."""
     parts: list[frozenset[str]] = []
     for names in sets:
         cut: list[frozenset[str]] = []
@@ -147,10 +147,10 @@ def together(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def groups_of(trials: Iterable[Any], wanted: Mapping[str, Any]) -> list[Group]:
-    """Return groups of the wanted parameters, by their occurrence in trials."""
+    """Return groups of the wanted parameters, based on how they occur in trials."""
     axes = {name: OptunaAxis.of(name, wanted[name]) for name in sorted(wanted)}
     known = {name: axis for name, axis in axes.items() if axis is not None}
-    # As a dict: each set once, in the order of the trials.
+    # A dict keeps each set once, in the order of the trials.
     sets = dict.fromkeys(
         frozenset(trial.distributions) & set(known) for trial in trials
     )
@@ -164,18 +164,19 @@ def groups_of(trials: Iterable[Any], wanted: Mapping[str, Any]) -> list[Group]:
 # Trials and their stored proposals ----------------------------------------------------
 
 
-#: System attributes of a trial that store its proposals, in pieces.
+#: Prefix of the system attributes that store a trial's proposals, in pieces.
 PREFIX = "skrobustbo:proposals:"
-#: Fields of a proposal: its space, what its note depends on, the point, and the note.
+#: Fields of a proposal: its space, the settings behind its note, the point, and the
+#: note.
 _FORM = {"space": int, "settings": int, "point": dict, "note": dict}
 #: Some databases limit the length of an attribute.
 PIECE = 2000
-#: Attributes in which Optuna stores constraint values: one list, or one by one.
+#: Attributes in which Optuna stores constraint values, as a list or one by one.
 CONSTRAINTS = "constraints"
 
 
 def split(proposals: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return proposals as system attributes; the first one holds their number."""
+    """Return proposals as system attributes, the first of which holds their number."""
     text = json.dumps(proposals)
     pieces = [text[i : i + PIECE] for i in range(0, len(text), PIECE)]
     pieces[0] = f"{len(pieces)} {pieces[0]}"
@@ -183,7 +184,7 @@ def split(proposals: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def joined(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the proposals in system attributes; empty if incomplete."""
+    """Return the proposals in system attributes, or none if they are incomplete."""
     n, _, first = str(attributes.get(f"{PREFIX}0", "")).partition(" ")
     try:
         rest = [attributes[f"{PREFIX}{i}"] for i in range(1, int(n))]
@@ -202,8 +203,8 @@ def _is_proposal(each: Any) -> bool:
 class Reader:
     """Reads the trials of a study, each state of a trial once.
 
-    Finished trials never change, so parsed ones are cached while the study returns the
-    same object.
+    Finished trials never change, so a parsed trial is cached as long as the study
+    returns the same object.
     """
 
     def __init__(self) -> None:
@@ -223,16 +224,18 @@ class Reader:
     def noted(
         self, trials: Iterable[Any], group: Group, settings: int, sign: int
     ) -> list[StoredTrial]:
-        """Return the trials with a point of a group: told ones, then pending ones.
+        """Return the trials with a point in a group: finished trials, then pending
+        ones.
 
         Parameters
         ----------
         trials : iterable of FrozenTrial
-            All except the one that will get a point.
+            All trials except the one that will get a point.
         group : Group
             The parameters.
         settings : int
-            What a note depends on besides the space; other notes are ignored.
+            What a note depends on besides the space; notes with other settings are
+            ignored.
         sign : int
             1 to maximise, -1 to minimise.
         """
@@ -254,7 +257,7 @@ class Reader:
         point = group.inside(trial.params)
         proposal = self._proposal(trial, group)
         if point is None:
-            # A running trial may still use its proposal; a finished one did not.
+            # A running trial may still use its proposal, but a finished one did not.
             if proposal is None or value is not None:
                 return None
             point = proposal["point"]
@@ -273,11 +276,11 @@ class Reader:
 
 
 def values_of(trials: Iterable[Any], sign: int) -> Iterator[float]:
-    """Yield the values of finished trials in the order told; larger is better.
+    """Yield the values of finished trials in order; larger is better.
 
-    A trial that failed or violates a constraint counts as a failure, nan. A pruned
-    trial has its last intermediate value, but no better than the median of the
-    completed trials before it, because it was stopped as less promising.
+    A trial that failed or violates a constraint counts as a failure, with the value
+    nan. A pruned trial was stopped as less promising, so it gets its last intermediate
+    value, or the median of the completed trials before it if that is worse.
     """
     completed: list[float] = []
     for trial in trials:

@@ -1,6 +1,7 @@
 """Convert Ray Tune's nested configs of domains to a flat space and back.
 
-Ray's domains are recognised by module, name and attributes, without importing Ray.
+Ray's domains are recognised by their module, name and attributes, without importing
+Ray.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _BETWEEN = "/"
 
 @dataclass(frozen=True)
 class RayAxis:
-    """A domain and its dimension in the space.
+    """A domain, with its dimension in the space.
 
     Attributes
     ----------
@@ -43,11 +44,11 @@ class RayAxis:
     dimension: Any
 
     def inside(self, value: Any) -> Any:
-        """Return the point's value for a value of the domain; ValueError for others."""
+        """Convert a value in the domain to the point's; ValueError for other values."""
         return value
 
     def outside(self, found: Any) -> Any:
-        """Return the domain's value for a value of the point."""
+        """Convert a value in the point to a value in the domain."""
         return found
 
 
@@ -59,13 +60,13 @@ class Choice(RayAxis):
 
     @classmethod
     def of(cls, values: list[Any]) -> Choice:
-        """Return the axis of a choice, with numbers in order."""
+        """Return the axis for a choice, with numbers in order."""
         numbers = have_order(distinct(values))
         codes = Categorical(list(range(len(values))), ordered=numbers)
         return cls(codes, sorted(values) if numbers else values)
 
     def inside(self, value: Any) -> int:
-        """Return the index of a value, of its own type if there are several."""
+        """Return the index of a value; of several equal ones, match the type."""
         equal = [i for i, each in enumerate(self.values) if each == value]
         same = [i for i in equal if type(self.values[i]) is type(value)]
         if not equal:
@@ -86,10 +87,10 @@ class Multiples(RayAxis):
 
     @classmethod
     def of(cls, domain: Any, q: Any, log: bool, kind: type) -> RayAxis:
-        """Return the axis of a domain with a step."""
+        """Return the axis for a domain with a step."""
         low = _factor(domain.lower, q, math.ceil)
         high = _factor(domain.upper, q, math.floor)
-        # Decimals as the user wrote them: 3 * 0.1 is 0.3.
+        # Use decimals as the user wrote them: 3 * 0.1 is 0.3.
         largest = max(abs(low), abs(high), 1) * q
         digits = max(0, 12 - math.floor(math.log10(largest)))
         dimension = _between(Integer, low, high, log)
@@ -113,7 +114,7 @@ class Rounded(RayAxis):
 
 
 def _axis(domain: Any) -> RayAxis:
-    """Return the axis of a domain; ValueError if it is not supported."""
+    """Return the axis for a domain; ValueError if it is not supported."""
     name = type(domain).__name__
     if name == "Categorical":
         return Choice.of(list(domain.categories))
@@ -129,7 +130,7 @@ def _axis(domain: Any) -> RayAxis:
     if kind not in ("Uniform", "LogUniform"):
         raise ValueError(f"its sampler is a {kind}")
     log = kind == "LogUniform"
-    if name == "Integer" and q in (None, 1):  # without their upper end
+    if name == "Integer" and q in (None, 1):  # they exclude the upper end
         return RayAxis(_between(Integer, domain.lower, domain.upper - 1, log))
     if q is None:
         return RayAxis(_between(Real, domain.lower, domain.upper, log))
@@ -137,7 +138,7 @@ def _axis(domain: Any) -> RayAxis:
 
 
 def _between(cls: Any, low: Any, high: Any, log: bool) -> Any:
-    """Return a range, or a constant if it holds a single number."""
+    """Return a range, or a constant if there is a single number."""
     return Categorical([low]) if low == high else cls(low, high, log=log)
 
 
@@ -149,12 +150,13 @@ def _factor(bound: float, q: float, inwards: Callable[[float], int]) -> int:
 
 
 class RaySpace:
-    """A nested config of Ray Tune: the searched domains and the constants.
+    """A nested Ray Tune config: the searched domains and the constants.
 
     Attributes
     ----------
     space : Space
-        The domains, named by the keys that lead to each, joined by slashes.
+        The domains. Each name consists of the keys that lead to the domain, joined by
+        slashes.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -176,7 +178,7 @@ class RaySpace:
         self.space = Space({name: axis.dimension for name, axis in self.axes.items()})
 
     def config_of(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the config of a point of the space, including constants."""
+        """Return the config for a point in the space, including constants."""
         config = _copied(self.config)
         for name, axis in self.axes.items():
             *parents, last = self.paths[name]
@@ -187,7 +189,7 @@ class RaySpace:
         return config
 
     def point_of(self, config: Mapping[str, Any]) -> Params:
-        """Return the point of a config; ValueError if it is outside the space."""
+        """Return the point for a config; ValueError if it is outside the space."""
         return {
             name: axis.inside(_found(config, name, self.paths[name]))
             for name, axis in self.axes.items()
@@ -195,7 +197,7 @@ class RaySpace:
 
 
 def _found(config: Any, name: str, path: Path) -> Any:
-    if isinstance(config, Mapping) and name in config:  # flat already
+    if isinstance(config, Mapping) and name in config:  # already flat
         return config[name]
     try:
         for key in path:
@@ -245,7 +247,7 @@ def _checked_axis(name: str, domain: Any) -> RayAxis:
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy of a nested config, with domains shared."""
+    """Return a copy of a nested config that shares its domains."""
     if isinstance(value, Mapping):
         return {key: _copied(inner) for key, inner in value.items()}
     if isinstance(value, list):

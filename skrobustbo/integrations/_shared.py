@@ -1,4 +1,4 @@
-"""Common parts of the integrations: optional packages, seeds."""
+"""Parts common to the integrations: optional packages and seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
         _check_missing(error, module)
 
     class Missing:
-        """Placeholder for a class of a package that is not installed."""
+        """Placeholder for a class from a package that is not installed."""
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
             raise missing(cls.__name__, package, extra)
@@ -28,7 +28,7 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
 
 
 def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
-    """Return a module of an optional package; ImportError if not installed."""
+    """Return an optional package's module; ImportError if it is not installed."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -37,7 +37,7 @@ def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
 
 
 def _check_missing(error: ModuleNotFoundError, module: str) -> None:
-    """Raise the error again unless it says that the package itself is missing."""
+    """Reraise the error unless it says that the package itself is missing."""
     if str(error.name).partition(".")[0] != module.partition(".")[0]:
         raise error
 

@@ -16,8 +16,8 @@ from skrobustbo.watching._page import check_place, page, write
 from skrobustbo.watching._screen import line, screen
 
 _HOME = "\x1b[H\x1b[J"
-#: The pause is at least this many times the reading time, so that a watcher takes
-#: little time from the search, even with a large file.
+#: The pause is at least this many times the reading time, so that watching takes little
+#: time from the search, even with a large file.
 _PAUSES = 50
 _LONGEST = 86_400.0
 #: Exit status if there is no search yet.
@@ -25,7 +25,7 @@ _NOT_BEGUN = 3
 
 
 def seconds(text: str) -> float:
-    """Return the number of seconds in a command-line argument."""
+    """Read a number of seconds from a command-line argument."""
     try:
         value = float(text)
     except ValueError:
@@ -108,7 +108,7 @@ def _watch(args: argparse.Namespace) -> int:
 
 
 class _Screen:
-    """Shows a search as text: in place on a terminal, otherwise line by line."""
+    """Shows a search as text, in place on a terminal and otherwise line by line."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._is_once = args.once
@@ -145,12 +145,12 @@ class _Page:
 
 
 def _is_open() -> bool:
-    """Return whether standard output is open: `>&-` closes it."""
+    """Return whether standard output is open; `>&-` closes it."""
     return sys.stdout is not None and not sys.stdout.closed
 
 
 def _say(text: str) -> None:
-    """Print a text, with characters that the terminal lacks replaced."""
+    """Print a text, replacing characters that the terminal lacks."""
     if not _is_open():
         return
     encoding = sys.stdout.encoding or "utf-8"

@@ -1,4 +1,4 @@
-"""The facts about a search, as texts for a terminal or a page."""
+"""Facts about a search, as text for a terminal or a page."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from skrobustbo._names import count, printable
 from skrobustbo._text import clipped, duration
 from skrobustbo.model_selection import ENDS, LoadedSearch, last_initial
 
-#: Maximum characters of a text, such as a choice, and of the cause of a failure.
+#: Maximum number of characters of a text, such as a choice, and of a failure's cause.
 _LONG, _CAUSE = 60, 200
-#: Status of candidates without a score, and statuses that are counted.
+#: Statuses of candidates without a full score.
 _PARTIAL = ("stopped", "partial")
 _KINDS = ("failed", *_PARTIAL)
-#: Number of latest candidates shown, and of most frequent causes of failures.
+#: Number of latest candidates to show, and of most frequent causes of failures.
 _LATEST, _CAUSES = 6, 2
 
-#: Names of the columns of `rows`.
+#: Names of the columns in `rows`.
 HEADS = ("candidate", "score", "fit time", "parameters")
 
 
 def clean(value: Any, most: int = _LONG) -> str:
     """Return a value as a short text on one line.
 
-    Text from a file may contain control characters for a terminal.
+    Text from a file may contain terminal control characters.
     """
     if isinstance(value, float):
         return f"{value:.5g}"
@@ -56,7 +56,8 @@ def counts(found: LoadedSearch) -> str:
     """Return the numbers of finished candidates and folds."""
     number = Counter(trial["status"] for trial in found.trials)
     n = len(found.trials)
-    # With a resource, n_iter counts full evaluations, so there are more.
+    # With a resource, n_iter counts full evaluations, so there are more evaluations in
+    # all.
     in_parts = number["partial"] > 0
     planned = count(found.n_iter, "candidate")
     parts = [
@@ -99,7 +100,7 @@ def rows(found: LoadedSearch) -> list[tuple[str, str, str, str]]:
 
 
 def failures(found: LoadedSearch) -> list[str]:
-    """Return the most frequent causes of failures with their counts."""
+    """Return the most frequent causes of failures, with their counts."""
     causes = Counter(trial["failure"] for trial in found.trials if trial["failure"])
     return [f"{n} x {clean(cause, _CAUSE)}" for cause, n in causes.most_common(_CAUSES)]
 

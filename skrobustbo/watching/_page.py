@@ -1,4 +1,4 @@
-"""The search as a web page: one file without scripts that reloads itself."""
+"""The search as a web page: a single file without scripts that reloads itself."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def check_place(path: str) -> None:
     if not os.path.lexists(path):
         return
     head = None
-    if os.path.isfile(path):  # reading a pipe would block
+    if os.path.isfile(path):  # reading from a pipe would block
         with open(path, "rb") as file:
             head = file.read(len(_BEGINS))
     if head not in (b"", _BEGINS.encode()):
@@ -86,7 +86,7 @@ def write(path: str, text: str) -> None:
     """Write a page atomically, so that a browser never sees half of it."""
     new = f"{path}.{secrets.token_hex(8)}"
     try:
-        # Exclusive: if the name exists, even as a link, nothing is written.
+        # Exclusive: nothing is written if the name exists, even as a link.
         with open(new, "x", encoding="utf-8", errors="replace") as file:
             file.write(text)
         os.replace(new, path)

@@ -1,4 +1,4 @@
-"""The search as plain text, for a terminal, files and pipes."""
+"""The search as plain text, for terminals, files and pipes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEIGHT, _WIDEST = 6, 60
 def screen(found: LoadedSearch, width: int, height: int | None = None) -> str:
     """Return the text of a search, in lines of at most `width` characters.
 
-    With `height`, lines beyond it are left out.
+    If `height` is given, further lines are left out.
     """
     lines = [
         facts.title(found),
@@ -33,7 +33,7 @@ def screen(found: LoadedSearch, width: int, height: int | None = None) -> str:
 
 
 def line(trial: Mapping[str, Any]) -> str:
-    """Return one candidate as a line, for output that is only appended."""
+    """Return one candidate as a line, for output that only grows."""
     parts = facts.score_text(trial), facts.params_text(trial)
     return f"candidate {trial['number']}: {parts[0]}  {parts[1]}"
 
@@ -78,12 +78,12 @@ def _curve(found: LoadedSearch, width: int) -> Iterator[str]:
 
 
 def curve(scores: Sequence[float], width: int) -> list[str]:
-    """Return a picture of the scores and the best so far, as lines of text.
+    """Return a picture of the scores and the best score so far, as lines of text.
 
     Parameters
     ----------
     scores : list of float
-        At least one of them finite. Others are marked below by an x.
+        At least one must be finite. An x at the bottom marks the others.
     width : int
         Number of columns, at least one.
 
@@ -130,7 +130,7 @@ def _row(score: float, low: float, high: float) -> int:
 
 
 def _put_best(cells: Sequence[list[str]], place: int, row: int) -> None:
-    """Mark the best so far; of several in a column, the latest."""
+    """Mark the best score so far; if a column has several, mark the latest."""
     for cell in cells:
         if cell[place] == "#":
             cell[place] = "."
