@@ -36,7 +36,7 @@ _SMALL = 0.6
 _FORMULA = re.compile(r"(?<!\\)\$")
 #: Name of the band above the best value.
 GAIN = "what may be left to gain"
-#: Maximum entries of a legend, and those that come last and may be left out.
+#: Maximum number of legend entries, and entries that come last and may be left out.
 _ENTRIES = 4
 _LAST = (
     GAIN,
@@ -426,8 +426,7 @@ class Legend:
     legend: Any = None
 
     def loosen(self) -> bool:
-        """Draw the legend, first in fewer columns and then in shorter lines until it
-        fits.
+        """Draw the legend, in fewer columns and then shorter lines until it fits.
 
         This happens after the layout, as a legend that is too wide would leave no room
         for the axes.

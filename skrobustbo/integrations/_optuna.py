@@ -224,8 +224,7 @@ class Reader:
     def noted(
         self, trials: Iterable[Any], group: Group, settings: int, sign: int
     ) -> list[StoredTrial]:
-        """Return the trials with a point in a group: finished trials, then pending
-        ones.
+        """Return the trials with a point in a group, finished ones first.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ _MOST_SEED = 2**32 - 1
 
 
 def optional_base(module: str, name: str, package: str, extra: str) -> Any:
-    """Return a class of an optional package, or one that says what to install."""
+    """Return an optional package's class, or one that says what to install."""
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:

@@ -1,11 +1,11 @@
-"""Bootstrap of out-of-fold predictions, to measure the noise of scores.
+"""Bootstrap out-of-fold predictions to measure the noise in scores.
 
-Rows are drawn with replacement, and all candidates are scored on this sample, the bag.
-Over many bags, the scores vary about as much as over many data sets, and their
-correlations show which candidates share their luck. `_optimism` uses this to estimate
-how lucky the best candidate is.
+Rows are drawn with replacement, and all candidates are scored on this sample, called a
+bag. Scores vary about as much between bags as between data sets, and their correlations
+show which candidates share their luck. `_optimism` uses this to estimate how lucky the
+best candidate is.
 
-The models of the folds are not fitted again.
+The folds' models are not fitted again.
 
 References
 ----------
@@ -29,9 +29,10 @@ from skrobustbo.model_selection._row_metrics import weighted
 
 Array = NDArray[Any]
 
-#: Number of bootstrap replicates; fewer for metrics that score one sample at a time.
+#: Number of bootstrap replicates, and a smaller number for metrics that score one
+#: sample at a time.
 N_REPLICATES, N_SLOW = 1000, 200
-#: Entries of a table of draws. This bounds the memory.
+#: Maximum number of entries in a table of draws, to limit memory.
 _BLOCK = 4_000_000
 
 
@@ -42,15 +43,15 @@ class Metric:
     Attributes
     ----------
     function : callable
-        Takes true and predicted values of some rows.
+        Takes the true and predicted values of some rows.
     sign : {1, -1}
-        Factor on its values.
+        Factor applied to its values.
     settings : dict
         Further arguments, the same for all rows.
     of_rows : dict of arrays of shape (n,)
         Further arguments by row, such as sample weights.
     errors : list of Exception
-        The last exception that it raised, if any.
+        The last exception that the metric raised, if any.
     """
 
     function: Callable[..., Any]
@@ -87,7 +88,7 @@ class FoldScores:
     predicted : list of arrays, one for each candidate
         Predictions for the same rows.
     units : array of shape (n,)
-        What is drawn with each row: its own number, or that of its group.
+        The unit that each row is drawn with: its own number, or its group's number.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class FoldScores:
         plain = metric.of_rows.keys() <= {"sample_weight"}
         by_rule = weighted(metric.function, y, predicted, metric.settings)
         self._weighted = by_rule if plain else None
-        #: Whether many samples are scored at once.
+        #: Whether many samples can be scored at once.
         self.is_fast = self._weighted is not None
 
     def all(self, counts: Array) -> Array:
@@ -107,7 +108,7 @@ class FoldScores:
         Parameters
         ----------
         counts : array of shape (b, n)
-            How often each sample contains each row.
+            Number of times that each sample contains each row.
 
         Returns
         -------
@@ -142,10 +143,11 @@ def bootstrapped(
 ) -> tuple[Array, Array]:
     """Return the scores of all candidates on all rows and on bags of rows.
 
-    Units (rows or groups of rows) are drawn with replacement, as many as there are. A
-    drawn row brings its predictions from all folds. The score of a sample is the mean
-    of the folds' scores, as in cross-validation; folds are weighted by their drawn rows
-    relative to their size. Folds with an undefined metric do not count.
+    A bag consists of as many units (rows or groups of rows) as there are, drawn with
+    replacement. A drawn row brings its predictions from all folds. As in
+    cross-validation, a sample's score is the mean of its folds' scores, with folds
+    weighted by their number of drawn rows relative to their size. Folds with an
+    undefined metric do not count.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ def bootstrapped(
     rng : Generator
         Draws the units.
     tell : callable
-        Called with the number of scored bags and their total.
+        Called with the number of bags scored so far and the total number.
 
     Returns
     -------
@@ -167,7 +169,7 @@ def bootstrapped(
     Raises
     ------
     ValueError
-        If fewer than two bags have scores of all candidates.
+        If fewer than two bags have scores for all candidates.
     """
     n, step = _amounts(folds, n_units)
     bags: list[Array] = []
@@ -178,7 +180,7 @@ def bootstrapped(
                 rng.integers(n_units, size=n_units)
                 for _ in range(start, min(start + step, n))
             ]
-            # Draws of each unit, one row per bag.
+            # Number of draws of each unit, one row per bag.
             draws = [np.bincount(units, minlength=n_units) for units in drawn]
             bags.append(_means(folds, np.array(draws)))
             tell(min(step * len(bags), n), n)
@@ -200,8 +202,8 @@ def without_one(
     Returns
     -------
     scores : array of shape (k, m)
-        nan if undefined. k is the number of units, but at most that of bags; the units
-        are then drawn.
+        nan if undefined. k is the number of units, or the number of bags if there are
+        fewer; the units are then chosen at random.
     """
     n, step = _amounts(folds, n_units)
     left_out = rng.permutation(n_units)[:n]
@@ -224,7 +226,7 @@ def _amounts(folds: Sequence[FoldScores], n_units: int) -> tuple[int, int]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Score samples quickly and without warnings of undefined metrics."""
+    """Score samples quickly, and without warnings about undefined metrics."""
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
@@ -235,12 +237,12 @@ def _quiet() -> Iterator[None]:
 
 
 def _means(folds: Sequence[FoldScores], draws: Array) -> Array:
-    """Return the mean scores of samples, shape (b, n_candidates); nan if undefined."""
+    """Return the samples' mean scores, shape (b, n_candidates); nan if undefined."""
     counts = [draws[:, fold.units] for fold in folds]
     pairs = zip(folds, counts, strict=True)
     scores = np.array([fold.all(drawn) for fold, drawn in pairs])
     shares = np.array([drawn.mean(axis=1) for drawn in counts])
-    # A candidate without a score in a fold where another has one has no mean.
+    # A candidate without a score in a fold that scores another candidate has no mean.
     defined = np.isfinite(scores).any(axis=2)
     shares = np.where(defined, shares, 0.0)[:, :, None]
     scores = np.where(defined[:, :, None], scores, 0.0)

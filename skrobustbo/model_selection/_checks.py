@@ -18,22 +18,22 @@ from skrobustbo.space import Space
 Params = dict[str, Any]
 Given = Mapping[str, Any]
 
-#: Numbers, the number of jobs, and operators, as joblib reads them.
+#: Numbers, the number of jobs and operators, as joblib parses them.
 _TERM = r"(?:n_jobs|\d+\.?\d*)"
 _ARITHMETIC = re.compile(rf"(?=.{{1,30}}$){_TERM}(?: *[-+*/] *{_TERM})*")
 
 
 def metric_of(search: Search) -> str | None:
-    """Return the metric to optimise, None if there is one metric or it is unknown."""
+    """Return the metric to optimise; None if there is only one or it is unknown."""
     named = search.refit if isinstance(search.refit, str) else None
     metric: str | None = search.search_metric
     return named if metric is None else metric
 
 
 def score_metric(search: Search, names: Sequence[str]) -> str | None:
-    """Return the metric of `best_score_`, None if there is a single metric.
+    """Return the metric of `best_score_`, or None if there is only one metric.
 
-    If `refit` names none of several metrics, it is the metric to optimise.
+    If `refit` names none of several metrics, this is the metric to optimise.
     """
     if not names:
         return None
@@ -71,7 +71,7 @@ def check_estimator(estimator: Any) -> None:
 
 
 def check_scoring(scoring: Any) -> None:
-    """Raise a ValueError for a collection that does not hold metrics."""
+    """Raise a ValueError for a collection of anything but metrics."""
     if isinstance(scoring, dict):
         known = all(isinstance(m, str) or callable(m) for m in scoring.values())
     elif isinstance(scoring, list | tuple | set):
@@ -116,7 +116,7 @@ def initial_points(search: Search, space: Space) -> list[Params]:
     Raises
     ------
     ValueError
-        If a setting of the estimator that completes a point is unknown or outside the
+        If a point needs a setting of the estimator that is unknown or outside the
         space.
     """
     given, branches = search.initial_params or [], space.branches
@@ -147,7 +147,7 @@ def missing(point: Given, space: Space) -> str | None:
 
 
 def not_listed(name: str) -> str:
-    """Return a clause that says why a point has no value of a parameter."""
+    """Return a clause that says why a point has no value for a parameter."""
     return (
         f"the estimator's own value of {name!r} is unknown, because its get_params "
         "does not list it"
@@ -155,9 +155,9 @@ def not_listed(name: str) -> str:
 
 
 def completed(given: Sequence[Given], space: Space, estimator: Any) -> list[Params]:
-    """Return initial points, completed by the estimator's current settings.
+    """Return initial points, completed with the estimator's current settings.
 
-    The first branch that contains a completed point takes it.
+    A completed point belongs to the first branch that contains it.
     """
     for params in given:
         if not isinstance(params, Mapping):
@@ -178,7 +178,7 @@ def _complete(params: Given, branches: Sequence[Space], listed: Given) -> Params
 
 
 def _in_branch(params: Given, branch: Space, listed: Given) -> Params:
-    """Return a point, completed by settings of the estimator that it leaves out."""
+    """Return a point, completed with settings from the estimator."""
     given = {name: params[name] for name in branch.names if name in params}
     if len(given) < len(branch.names):
         settings = settings_in(branch, listed, given)
@@ -192,7 +192,7 @@ Shape = tuple[int, int | None]
 
 
 def shape_of(X: Any) -> Shape:
-    """Return the number of rows and of columns (None without columns)."""
+    """Return the numbers of rows and columns (None if there are no columns)."""
     shape: Sequence[int] = (
         np.shape(X[:1]) if isinstance(X, list) else getattr(X, "shape", ())
     )

@@ -22,7 +22,7 @@ def default_of(
 ) -> tuple[Evaluation | None, str]:
     """Return the candidate for the estimator as given, and a note for the report.
 
-    Its branch is -1 if the estimator's current values are not a feasible point of the
+    The branch is -1 if the estimator's current values are not a feasible point in the
     space. The candidate is None if it should not be evaluated.
     """
     if not search.include_default:
@@ -59,7 +59,7 @@ def values_outside(space: Space, params: Params) -> Params:
 
 
 def default_among(trials: Sequence[Evaluation]) -> int | None:
-    """Return the index of the estimator as given among candidates, None if absent."""
+    """Return the index of the estimator as given in candidates, or None if absent."""
     labels = [trial.said.get("label") for trial in trials]
     return labels.index(DEFAULT) if DEFAULT in labels else None
 
@@ -74,7 +74,7 @@ def gain_over_default(trials: Sequence[Evaluation], metric: str | None) -> float
 
 
 def place_of(space: Space, params: Params) -> tuple[int, bytes] | None:
-    """Return the key of a point of the space, None if it is outside."""
+    """Return the key of a point in the space, or None if it is outside."""
     try:
         branch, x = space.place(params)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Why candidates failed, and other facts for the report."""
+"""Causes of failed candidates, and other facts for the report."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from skrobustbo.optimizer import Optimizer
 
 Trials = Sequence[Evaluation]
 
-#: A search without any score is given up after at least this many candidates.
+#: A search without any score ends after at least this many candidates.
 _CHANCES = 3
-#: Number of causes kept, and their length in characters.
+#: Maximum number of causes to keep, and their maximum length in characters.
 _CAUSES, _LENGTH = 50, 300
-#: First words of a traceback line that names a location.
+#: Start of a traceback line that names a location.
 FRAME = '  File "'
 
 
@@ -30,7 +30,7 @@ class Outcome:
     Attributes
     ----------
     optimizer : Optimizer
-        The optimizer of the search. The user may continue with it.
+        The optimizer of the search. The user may continue to use it.
     metric : str or None
         The metric to optimise, if there are several.
     n_planned : int
@@ -38,15 +38,15 @@ class Outcome:
     is_resumed : bool
         Whether `resume` has added candidates beyond the setting `n_iter`.
     n_used : float
-        Used part of `n_iter`: candidates asked, including unfinished ones, or resource.
+        The used part of `n_iter`: candidates, including unfinished ones, or resource.
     trials : list of Evaluation
-        The candidates with their folds.
+        The candidates, with their folds.
     previous : str
-        How candidates of an earlier search were used; "" without any.
+        How candidates from an earlier search were used; "" if there were none.
     default : str
         How the estimator as given was used; "" if it is an ordinary candidate.
     read : list of str
-        What was read from the checkpoint, in words.
+        Describes what was read from the checkpoint.
     n_read_failed : int
         Number of failed folds in the checkpoint.
     """
@@ -64,7 +64,8 @@ class Outcome:
 
     @property
     def failures(self) -> list[tuple[str, int, int]]:
-        """The causes of failed folds, with their numbers of folds and candidates.
+        """The causes of failed folds, with the numbers of affected folds and
+        candidates.
 
         A cause is the type and first line of an exception. The most frequent cause
         comes first.
@@ -75,12 +76,12 @@ class Outcome:
             found = list(causes(trial, self.metric))
             folds.update(found)
             candidates.update(set(found))
-        # Ties stay in order of appearance.
+        # Ties keep their order of appearance.
         return [(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
 
     @property
     def n_failed(self) -> int:
-        """Evaluations without a finite score."""
+        """Number of evaluations without a finite score."""
         means = [trial.mean_of_folds(self.metric) for trial in self.trials]
         return len(means) - sum(map(math.isfinite, means))
 
@@ -106,10 +107,10 @@ def causes(trial: Evaluation, metric: str | None) -> Iterator[str]:
 def check_fits(
     trials: Trials, search: Search, journal: Journal, *, least: int, last: bool
 ) -> None:
-    """Raise an error if all fits have failed and others clearly would too.
+    """Raise an error if all fits have failed and further ones clearly would too.
 
-    This is the case if all raised the same error, the initial design is over, or no
-    candidates are left. A successful fit, whatever its score, lets the search continue.
+    This is so if all fits raised the same error, the initial design is over, or no
+    candidates are left. If any fit succeeds, whatever its score, the search continues.
     """
     error_score = search.error_score
     goes_on = not isinstance(error_score, str) and not math.isnan(error_score)
@@ -117,7 +118,7 @@ def check_fits(
     if goes_on or not errors or "" in errors:
         return
     same = len({exception_line(error) for error in errors}) == 1
-    # A fold that took too long or killed its worker has raised nothing.
+    # A fold that took too long or killed its worker raised nothing.
     same = same and all(FRAME in error for error in errors)
     least = _CHANCES if same else max(_CHANCES, least)
     if last or len(trials) >= least:

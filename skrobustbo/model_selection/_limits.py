@@ -1,4 +1,4 @@
-"""Limits of scores and parameters."""
+"""Limits for scores and parameters."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from skrobustbo.model_selection._parameters import present_values
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import Categorical, Space
 
-#: scikit-learn's metrics with 1 as the best value.
+#: scikit-learn metrics whose best value is 1.
 _UP_TO_ONE = (
     "accuracy_score average_precision_score balanced_accuracy_score cohen_kappa_score "
     "d2_absolute_error_score d2_tweedie_score explained_variance_score f1_score "
     "fbeta_score jaccard_score matthews_corrcoef precision_score r2_score recall_score "
     "roc_auc_score top_k_accuracy_score"
 )
-#: Parameters of boosting libraries that are fractions, and those without an upper
-#: limit.
+#: Parameters of boosting libraries that are fractions, or have no upper limit.
 _SHARES = (
     "bagging_fraction colsample_bylevel colsample_bynode colsample_bytree "
     "feature_fraction feature_fraction_bynode other_rate rate_drop rsm skip_drop "
@@ -37,8 +36,8 @@ _AT_LEAST_ZERO = (
     "max_delta_step min_child_samples min_child_weight min_gain_to_split "
     "min_split_gain min_split_loss random_strength reg_alpha reg_lambda"
 )
-#: The smallest and largest values of boosting libraries' parameters. These libraries
-#: check them in compiled code, so they cannot be asked.
+#: The smallest and largest values for the parameters of boosting libraries. These
+#: libraries check values in compiled code, which we cannot query.
 _LIMITS: dict[str, tuple[float | None, float | None]] = {
     **dict.fromkeys(_SHARES.split(), (0, 1)),
     **dict.fromkeys(_AT_LEAST_ZERO.split(), (0, None)),
@@ -52,7 +51,7 @@ _LIMITS: dict[str, tuple[float | None, float | None]] = {
 _BOOSTING = {"catboost", "lightgbm", "xgboost"}
 #: Parameters limited by the number of columns.
 _COLUMNS = {"k", "max_features", "n_components", "n_features_to_select"}
-#: How far beyond the end of a range is tested, as a fraction of the range.
+#: How far beyond the end of a range to test, as a fraction of the range.
 _BEYOND = 0.01
 
 
@@ -60,7 +59,7 @@ _BEYOND = 0.01
 
 
 def largest_score(scorer: Any, estimator: Any) -> float | None:
-    """Return the largest possible score of a scorer, None if unknown."""
+    """Return a scorer's largest possible score, or None if unknown."""
     if is_own_score(scorer):
         last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
         own = getattr(type(last), "score", None)
@@ -76,7 +75,7 @@ def largest_score(scorer: Any, estimator: Any) -> float | None:
 
 
 def largest_of(search: Search) -> float | None:
-    """Return the largest possible score of a search's metric, None if unknown."""
+    """Return the largest possible score in a search's metric, or None if unknown."""
     notes = getattr(search, "_notes", None)
     if notes is None:  # `fit` is not finished
         return None
@@ -90,13 +89,13 @@ def largest_of(search: Search) -> float | None:
 
 
 def goes_on(search: Search, branch: Space, name: str, side: str) -> bool | None:
-    """Return whether a range may be extended beyond one of its ends.
+    """Return whether a range can be extended beyond one of its ends.
 
     Returns
     -------
     legal : bool or None
-        False if any estimator that the parameter may belong to rejects larger values,
-        or the dimension says that the end is hard; None if unknown.
+        False if the dimension marks the end as hard, or any estimator with this
+        parameter rejects values beyond it; None if unknown.
     """
     dimension = branch.dimensions[name]
     if getattr(dimension, "hard", False) in (True, side):
@@ -121,13 +120,13 @@ def _beyond(low: Any, middle: Any, high: Any, side: str, *, whole: bool) -> Any:
     step = 1 if whole else _BEYOND * (high - low)
     if side == "high":
         return high + step
-    # At the same distance on a log scale.
+    # Use the same distance on a log scale.
     is_log = low > 0 and not whole and middle < low + (high - low) / 4
     return low * (1 - _BEYOND) if is_log else low - step
 
 
 def _owners(estimator: Any, branch: Space, path: str) -> list[Any]:
-    """Return the searched values of a component, or its only value."""
+    """Return the searched values of a component, or its current value."""
     if not path:
         return [estimator]
     dimension = branch.dimensions.get(path)
@@ -139,7 +138,7 @@ def _owners(estimator: Any, branch: Space, path: str) -> list[Any]:
 
 
 def _takes(estimator: Any, name: str, value: Any) -> bool | None:
-    """Return whether an estimator accepts a value, None if unknown."""
+    """Return whether an estimator accepts a value, or None if unknown."""
     answer = allows(estimator, name, value)
     modules = {str(cls.__module__).partition(".")[0] for cls in type(estimator).__mro__}
     if answer is None and modules & _BOOSTING:

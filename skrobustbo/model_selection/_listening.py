@@ -46,7 +46,7 @@ def record_of(trial: Evaluation, metric: str | None) -> Record:
 def tell_listener(listener: Listener, trial: Evaluation, metric: str | None) -> None:
     """Call a listener, if there is one.
 
-    An exception in the listener becomes a warning, so that the search goes on.
+    An exception in the listener becomes a warning, so that the search can continue.
     """
     if listener is not None:
         about = f"for candidate {trial.number}"
@@ -55,12 +55,12 @@ def tell_listener(listener: Listener, trial: Evaluation, metric: str | None) -> 
 
 @contextmanager
 def listening(search: Search) -> Iterator[Callable[[str], None]]:
-    """Tell a search's listener when it begins and ends, if it has such methods.
+    """Tell a listener that the search begins and ends, if it has such methods.
 
     Both methods are optional. ``on_search_begin(search, identity)`` is called before
-    the first fit; `identity` stays the same when the search resumes.
-    ``on_search_end(search, records)`` is called after the refit, with all candidates as
-    in `record_of`, or with None after an error.
+    the first fit; `identity` does not change when the search resumes.
+    ``on_search_end(search, records)`` is called after the refit, with the records of
+    all candidates (see `record_of`), or with None after an error.
 
     Yields
     ------
@@ -100,7 +100,7 @@ def _call(listener: Callable[[], Any], about: str) -> None:
 
 
 def table_of(records: Iterable[Record]) -> Any:
-    """Return a DataFrame with a row for each candidate, in the order asked.
+    """Return a DataFrame with a row for each candidate, in the order proposed.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def table_of(records: Iterable[Record]) -> Any:
     return pd.DataFrame(columns).set_index("number")
 
 
-#: Columns of an empty table.
+#: The columns of an empty table.
 _FIRST = ("number", "status", "branch", "score", "fit_time", "score_time", "failure")
 
 
@@ -128,7 +128,7 @@ def _column(pd: Any, name: str, lines: Sequence[Record]) -> Any:
     taken = name.startswith("param_") and (NoneType in kinds or {int, float} <= kinds)
     try:
         return pd.Series(values, dtype=object if taken else None)
-    except ValueError:  # a text that it cannot encode
+    except ValueError:  # it cannot encode a text
         return pd.Series(values, dtype=object)
 
 

@@ -1,4 +1,4 @@
-"""The description of a search in its checkpoint, for resuming and for readers."""
+"""The description of a search in a checkpoint, for resuming and for readers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from skrobustbo.space import Space, from_json, to_json
 
 Params = dict[str, Any]
 
-#: Settings that do not change earlier results, but where and how fast the search runs,
-#: when it ends, and how its results are used. A resumed run reports which ones changed.
+#: Settings that do not affect earlier results, but only where and how fast the search
+#: runs, when it ends, and how its results are used. A resumed run reports changes to
+#: them.
 _OF_A_CALL = {
     "n_iter",
     "n_jobs",
@@ -29,9 +30,9 @@ _OF_A_CALL = {
     "tol",
     "retry_failed",
     "on_trial",
-    "honest_score",  # compared if folds depend on it
+    "honest_score",  # compared if folds depend on this
 }
-#: These settings, and those described in another part.
+#: These settings, and settings described in another part.
 _NOT_COMPARED = _OF_A_CALL | {
     "estimator",
     "param_space",
@@ -42,9 +43,10 @@ _NOT_COMPARED = _OF_A_CALL | {
     "search_metric",
 }
 
-#: Characters of a parameter's choices; candidates show the index of longer ones.
+#: Maximum number of characters of a parameter's choices; candidates show longer ones by
+#: index.
 _LONGEST = 1_000_000
-#: Items of a dict that is stored as it is.
+#: Maximum number of items in a dict that is stored unchanged.
 _FEW = 10
 
 
@@ -56,7 +58,7 @@ def fingerprint(
     Returns
     -------
     parts : dict of dict of str
-        For each part, its described items.
+        The described items in each part.
     """
     settings = search.get_params(deep=False)
     settings["policy"] = make_policy(search.policy)
@@ -110,7 +112,7 @@ def _of_space(space: Space) -> dict[str, str]:
 
 def _of_branch(space: Space) -> dict[str, str]:
     found = {name: of_dimension(d) for name, d in space.dimensions.items()}
-    # The order of the parameters is that of the columns, so it matters.
+    # The parameters' order determines the order of the columns, so it matters.
     whole = f"{type(space).__name__} of {', '.join(found)}"
     points = getattr(space, "points", None)
     whole = whole if points is None else f"{whole}: {describe(points)}"
@@ -118,11 +120,11 @@ def _of_branch(space: Space) -> dict[str, str]:
 
 
 def of_dimension(dimension: Any) -> str:
-    if getattr(dimension, "hard", False):  # which does not change the search
+    if getattr(dimension, "hard", False):  # this does not affect the search
         dimension = replace(dimension, hard=False)
     if not hasattr(dimension, "choices"):
         return repr(dimension)
-    # Values of parameters are stored as they are, because candidates show them too.
+    # Parameter values are stored unchanged, because candidates show them too.
     choices = ", ".join(describe(choice) for choice in dimension.choices)
     ordered = "ordered " if dimension.ordered else ""
     return shortened(f"{ordered}{describe(type(dimension))} [{choices}]")
@@ -146,7 +148,7 @@ def outline(search: Search, space: Space) -> dict[str, Any]:
 
 
 def _choices(dimension: Any) -> list[Any] | None:
-    """Return the choices of a parameter; None for numbers."""
+    """Return the choices of a parameter; None if it is numeric."""
     choices = getattr(dimension, "choices", None)
     if choices is None:
         return None
@@ -160,16 +162,16 @@ def _choices(dimension: Any) -> list[Any] | None:
 
 
 def described(value: Any) -> Any:
-    """Return a value as it is if its description shows it, else described.
+    """Return a value unchanged if its description shows it, else a description.
 
-    A small dict, such as class weights, is kept if each of its items would be.
+    A small dict, such as class weights, is kept if every item would be.
     """
-    text = describe(value, quiet=True)  # the description of the search has warned
+    text = describe(value, quiet=True)  # the search's description has already warned
     if type(value) is dict and len(value) <= _FEW:
         items = [item for pair in value.items() for item in pair]
         if all(describe(item, quiet=True) == shown(item) for item in items):
             text = shortened(shown(value))
-    with suppress(TypeError):  # for values that JSON cannot store
+    with suppress(TypeError):  # JSON cannot store all values
         if text == shown(value):
             return to_json(value)
     return {TEXT: text}

@@ -1,7 +1,7 @@
 """Which parameters an estimator accepts, and their current values.
 
-A parameter is valid if `set_params` of a clone accepts it, listed by `get_params` or
-not, for every value of the searched components that it belongs to.
+A parameter is valid if the `set_params` of a clone accepts it for every value of the
+searched components that it belongs to, whether or not `get_params` lists it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from skrobustbo.space import Space, constants, distinct
 
 Params = dict[str, Any]
 Given = Mapping[str, Any]
-#: Names, with the sets of values of the components that they belong to.
+#: Names, with all combinations of values for the components that they belong to.
 Placed = tuple[list[str], list[Params]]
 
 #: Stack level of warnings: the line that calls `fit`.
 _TO_FIT = 6
-#: Points of the unit cube to set parameters to: at low, high and middle values.
+#: Coordinates in the unit cube at which parameters are tried: low, high and middle.
 _PLACES = 0.0, 1.0, 0.5
-#: A section of a docstring up to the next one, and the names at the start of its lines.
+#: A docstring section up to the next one, and the names at the start of its lines.
 _SECTION = re.compile(r"^Parameters\n-{3,}\n(.*?)(?=^\S.*\n-{3,}$|\Z)", re.M | re.S)
 _STARS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 _ENTRY = re.compile(r"^(\w+(?: *, *\w+)*) *(?::|$)", re.M)
@@ -46,16 +46,16 @@ class Refusal:
     name : str
         The parameter.
     above : dict
-        The searched components that it belongs to, the innermost last, with their
-        values at the time.
+        The searched components that the parameter belongs to, innermost last, with
+        their values at the time.
     owner : estimator or other value
-        The innermost of these values, or the estimator.
+        The innermost of these values, or the estimator if there are none.
     error : Exception
         The exception raised by `set_params`.
     always : bool
-        Whether the parameter is rejected for all values of the components.
+        Whether the parameter is rejected whatever the components' values.
     valid : dict
-        The listed or documented parameters and their values, None if unknown.
+        The listed or documented parameters with their values; None if unknown.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Refusal:
 
     @property
     def says(self) -> str:
-        """The message of `set_params` as a sentence."""
+        """The message from `set_params` as a sentence."""
         kind, text = type(self.error).__name__, str(self.error)
         if getattr(self.error, "name", None) == "set_params":
             for above in _prefixes(self.name):
@@ -80,15 +80,15 @@ class Refusal:
 
 
 def check_names(space: Space, estimator: Any) -> None:
-    """Raise a ValueError if the estimator does not have a parameter.
+    """Raise a ValueError if the estimator lacks a parameter.
 
-    A parameter of a searched component must be valid for all values of the component.
-    Objects that cannot be cloned raise the error of `clone`.
+    A parameter of a searched component must be valid for all the component's values.
+    Objects that cannot be cloned raise the error from `clone`.
 
     Warns
     -----
     UserWarning
-        If a parameter is accepted, but looks like a misspelling of another one.
+        If a parameter is accepted but looks like a misspelling of another one.
     """
     for branch in space.branches:
         for value in chain.from_iterable(_choices(branch, n) for n in branch.names):
@@ -123,16 +123,16 @@ def _invalid(refusal: Refusal) -> ValueError:
 def first_refusal(
     estimator: Any, branch: Space, extra: Given | None = None
 ) -> Refusal | None:
-    """Return the first parameter that an estimator rejects; None if it accepts all.
+    """Return the first parameter that an estimator rejects, if any.
 
     Parameters
     ----------
     estimator : estimator
-        The estimator. Neither it nor the values of the space are changed.
+        The estimator. Neither it nor the values in the space are changed.
     branch : Space
         The space.
     extra : dict, default=None
-        Other parameters with a value each. If given, only these are checked.
+        Other parameters with their values. If given, only these are checked.
     """
     extra = extra or {}
     points = _points(branch)
@@ -140,7 +140,8 @@ def first_refusal(
     for names, settings in _placed(extra or branch.names, branch):
         refused: dict[str, list[tuple[Params, Exception]]] = {}
         for above in settings:
-            # One set of values is enough, as `set_params` may depend on the values.
+            # Success with one set of values is enough, as `set_params` may depend on
+            # the values.
             together = ({**point, **extra, **above} for point in points)
             if any(_error(estimator, params) is None for params in together):
                 continue
@@ -163,8 +164,8 @@ def slips(
 ) -> dict[str, str]:
     """Return warnings about accepted parameters that look misspelt.
 
-    These are neither listed by `get_params` nor documented, but close to a name that
-    is, or to another known name (`also`).
+    Such parameters are neither listed by `get_params` nor documented, but their names
+    are close to one that is, or to another known name (in `also`).
     """
     found = {}
     for name, known in _situations(estimator, space, extra):
@@ -182,9 +183,9 @@ def slips(
 
 
 def with_settings(listed: Given, given: Given) -> Params:
-    """Return what `get_params` would list after some parameters are set.
+    """Return what `get_params` would list after setting some parameters.
 
-    The parameters of a component are those of the value that it is set to.
+    A component's parameters come from the value that it is set to.
     """
     found = dict(listed)
     for name in sorted(given, key=lambda n: _depth(n, _named(n, given[n]))):
@@ -197,12 +198,12 @@ def with_settings(listed: Given, given: Given) -> Params:
 
 
 def settings_in(branch: Space, listed: Given, given: Given) -> Params:
-    """Return the settings after those of a branch, including its constants, are set."""
+    """Return the settings after applying a branch's settings, including constants."""
     return with_settings(listed, {**constants(branch), **given})
 
 
 def present_values(estimator: Any, space: Space, name: str) -> list[Any]:
-    """Return a parameter's current value for each value of the components above it.
+    """Return a parameter's current values, one for each value of its components.
 
     None if unknown.
     """
@@ -210,9 +211,9 @@ def present_values(estimator: Any, space: Space, name: str) -> list[Any]:
 
 
 def placeholder(estimator: Any, space: Space) -> str | None:
-    """Return a searched step that has only estimators as choices, but none now.
+    """Return a searched step whose choices are all estimators but whose value is not.
 
-    The estimator as given is then a template and cannot be fitted.
+    The estimator as given is then only a template, and cannot be fitted.
     """
     listed = estimator.get_params(deep=True)
     for step, value in (p for n, v in listed.items() for p in _named(n, v).items()):
@@ -227,7 +228,7 @@ def placeholder(estimator: Any, space: Space) -> str | None:
 def _situations(
     estimator: Any, space: Space, names: Iterable[str] | None = None
 ) -> Iterator[tuple[str, Params]]:
-    """Yield names, by default all, each with the settings it may occur in."""
+    """Yield the given names (default: all), each with the settings it may occur in."""
     listed = estimator.get_params(deep=True)
     for branch in space.branches:
         for group, values in _placed(names or branch.names, branch):
@@ -237,7 +238,7 @@ def _situations(
 
 
 def _placed(names: Iterable[str], branch: Space) -> Iterator[Placed]:
-    """Return groups of names with all values of the searched components above them."""
+    """Return groups of names, with all values of the components that contain them."""
     groups: dict[tuple[str, ...], list[str]] = {}
     named = {
         n: [p for v in _choices(branch, n) for p in _named(n, v)] for n in branch.names
@@ -258,7 +259,7 @@ def _placed(names: Iterable[str], branch: Space) -> Iterator[Placed]:
 
 
 def _named(name: str, value: Any) -> Params:
-    """Return the components in a list such as `steps`, with their values."""
+    """Return the components in a list such as `steps`, and their values."""
     owner = "".join(name.rpartition("__")[:2])
     items = value if isinstance(value, list | tuple) else ()
     pairs = [item for item in items if isinstance(item, tuple) and len(item) > 1]
@@ -266,12 +267,12 @@ def _named(name: str, value: Any) -> Params:
 
 
 def _depth(name: str, named: Collection[str]) -> tuple[int, bool]:
-    """Return a sort key that places components after those they may belong to."""
+    """Return a sort key that places components after any that may contain them."""
     return name.count("__"), not named
 
 
 def _is_of(name: str, components: Iterable[str]) -> bool:
-    """Return whether a name is a component or lies inside one."""
+    """Return whether a name is a component or a part of one."""
     return any(f"{name}__".startswith(f"{component}__") for component in components)
 
 
@@ -286,18 +287,18 @@ def _points(branch: Space) -> list[Params]:
 
 
 def _error(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
-    """Return the exception when a copy's parameters are set, None if there is none."""
+    """Return the exception raised by setting a copy's parameters, or None."""
     copy = clone(estimator)
     values = {name: clone(value, safe=False) for name, value in params.items()}
     try:
         copy.set_params(**values)
-    except Exception as error:  # any exception means that it rejects them
+    except Exception as error:  # any exception is a rejection
         return error
     return None
 
 
 def _owner(name: str, listed: Mapping[str, Any], estimator: Any) -> tuple[Any, str]:
-    """Return the object that a parameter is set on, and the prefix of its name."""
+    """Return the object that receives a parameter, and the prefix of its name."""
     for above in _prefixes(name):
         if has_params(listed.get(above)):
             return listed[above], f"{above}__"
@@ -305,12 +306,12 @@ def _owner(name: str, listed: Mapping[str, Any], estimator: Any) -> tuple[Any, s
 
 
 def _prefixes(name: str) -> list[str]:
-    """Return the names that a nested name may be a parameter of, innermost first."""
+    """Return the components that a nested name may belong to, innermost first."""
     return [name[: match.start()] for match in re.finditer("__", name)][::-1]
 
 
 def _documented(owner: Any) -> set[str]:
-    """Return the parameters in the signatures and docstrings of an object's classes."""
+    """Return the parameters in signatures and docstrings of an object's classes."""
     found: set[str] = set()
     for cls in type(owner).__mro__[:-1]:
         try:

@@ -1,4 +1,4 @@
-"""Preparation of a search: the source of its candidates, after all checks."""
+"""Prepare a search: make all checks, then create the source of its candidates."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from skrobustbo.model_selection._suggested import suggested_space
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Space
 
-#: A suggested space has one parameter per this many candidates, but at least this many
-#: parameters: `benchmarks/studies/suggested.py` compares numbers.
+#: Number of candidates for each parameter in a suggested space, and minimum number of
+#: parameters; `benchmarks/studies/suggested.py` compares alternatives.
 _PER_PARAMETER, _FEWEST = 6, 4
 
 
 def prepared(
     search: Search, journal: Journal, data: Data, n_iter: int, stops: Stops
 ) -> OptimizerSource:
-    """Return the source of a search's candidates, after all checks without fits."""
+    """Make all checks that need no fits; return the source of the candidates."""
     check_estimator(search.estimator)
     check_scoring(search.scoring)
     check_refit(search.refit)
@@ -42,8 +42,7 @@ def prepared(
     space = searched(search, data, journal.horizon or n_iter)
     check_names(space, search.estimator)
     before = known_before(search, data, space)
-    # Describing data takes time, so it is done only if the description is stored in a
-    # file.
+    # Describing data takes time, so do it only if a file stores the description.
     described = {} if journal.path is None else data
     seed, drawn = search.random_state, not isinstance(search.random_state, Integral)
     seed, horizon = journal.begin(

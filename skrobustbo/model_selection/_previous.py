@@ -1,4 +1,4 @@
-"""Use of the candidates of an earlier search."""
+"""Use the candidates from an earlier search."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from skrobustbo.space import Constraint, Space, constants, same
 
 Params = dict[str, Any]
 
-#: Number of candidates to try first if they come from other data. Independent of
+#: Number of candidates to try first if they come from other data. It does not depend on
 #: `n_iter`, which may grow while the candidates must stay the same.
 _FIRST = 3
 #: Stack level of warnings: the line that calls `fit`.
 _TO_FIT = 7
-#: Stands for an unreadable value, which is in no space.
+#: Stands for an unreadable value, which no space contains.
 _UNREADABLE = "a choice of a list that has changed"
 
 
 @dataclass(frozen=True)
 class Before:
-    """What is known of a search before its first candidate; by default nothing.
+    """What is known about a search before its first candidate; nothing by default.
 
     Attributes
     ----------
     first : list of dict
         Candidates to try first.
     told : list of (dict, float)
-        Results to tell the model, without the candidates to try first.
+        Results for the model, excluding the candidates to try first.
     description : str or None
         Identifies these candidates.
     says : str
@@ -78,7 +78,7 @@ class Before:
 
 
 def known_before(search: Search, data: Data, space: Space) -> Before:
-    """Return the part of `previous` that is useful in a space.
+    """Return the part of `previous` that is useful for a space.
 
     Warns
     -----
@@ -111,7 +111,7 @@ class _Point:
 
 
 def _best(found: Sequence[_Point], constraints: Any, n: int) -> list[_Point]:
-    """Return the best feasible points without duplicates."""
+    """Return the best feasible points, without duplicates."""
     allowed = None if constraints is None else Constraint(constraints)
     best: dict[tuple[int, bytes], _Point] = {}
     scored = [point for point in found if math.isfinite(point.score)]
@@ -150,13 +150,13 @@ def _account(
 def _fitting(
     given: PreviousCandidates, space: Space, estimator: Any
 ) -> tuple[list[_Point], str]:
-    """Return the candidates that are points of the space, with values as it has them.
+    """Return the candidates that are points in the space, with the space's values.
 
-    If no candidate has a parameter, its value is the estimator's current one, because
-    the candidates were evaluated with it. For the same reason, a parameter outside the
-    space is dropped if its value is that of the estimator. Also returned is a sentence,
-    after a space, why the first of the others is not a point; "" if there are no
-    others.
+    A parameter that no candidate has takes the estimator's current value, because the
+    candidates were evaluated with it. For the same reason, a parameter outside the
+    space is dropped if its value equals the estimator's. The function also returns a
+    sentence, preceded by a space, that says why the first remaining candidate is not a
+    point, or "" if none remains.
     """
     listed = estimator.get_params(deep=True)
     names = {name for branch in space.branches for name in branch.names}
@@ -167,7 +167,7 @@ def _fitting(
     for params, whole, score in zip(ours, full, given.scores, strict=True):
         absent = (whole.keys() - params.keys()) & known
         if absent and len(space.branches) == 1:
-            # A table stores the choice None as a missing value.
+            # Tables store the choice None as a missing value.
             params = {**params, **dict.fromkeys(absent)}
         try:
             points.append(_point(space, params if absent else whole, score))
@@ -181,7 +181,7 @@ def _fitting(
 def _searched(params: Params, names: Set[str], space: Space, listed: Params) -> Params:
     """Return the searched parameters of a candidate.
 
-    If another parameter differs from the estimator's, all are returned.
+    If any other parameter differs from the estimator's, all are returned.
     """
     ours = {name: value for name, value in params.items() if name in names}
     fixed = params.keys() - names
@@ -194,7 +194,7 @@ def _searched(params: Params, names: Set[str], space: Space, listed: Params) -> 
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether a setting is unchanged; a table has 3.0 for 3."""
+    """Return whether a setting is unchanged; a table may have 3.0 instead of 3."""
     from_table = type(one) is float and type(other) is int and one == other
     return from_table or same(one, other)
 
@@ -214,9 +214,9 @@ def _unlisted(params: Params, space: Space, estimator: Any) -> str | None:
 
 
 def _point(space: Space, params: Params, score: float) -> _Point:
-    """Return a point of the space, with values as the space has them.
+    """Return a point in the space, with the space's own values.
 
-    A table may have 3.0 in place of 3, and missing values.
+    A table may have 3.0 instead of 3, and missing values.
     """
     i, x = space.place(params)
     branch = space.branches[i]
@@ -227,13 +227,13 @@ def _point(space: Space, params: Params, score: float) -> _Point:
 # Reading ------------------------------------------------------------------------------
 
 
-#: A table of results, a description of its only score (None if unknown), and whether it
-#: comes from the same data.
+#: A table of results, a description of its single score (None if unknown), and whether
+#: it comes from the same data.
 _Earlier = tuple[Any, str | None, bool]
 
 
 def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
-    """Return the candidates of `previous`, of any type."""
+    """Return the candidates in `previous`, whatever its type."""
     previous = search.previous
     if isinstance(previous, PreviousCandidates):
         return previous
@@ -272,7 +272,7 @@ def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
 
 
 def _metric(search: Search, results: Any) -> str | None:
-    """Return the metric to look for; None if there is only one."""
+    """Return the metric to look for, or None if there is only one."""
     scoring = search.scoring if isinstance(search.scoring, str) else None
     names = [name for name in (metric_of(search), scoring) if name is not None]
     there = [name for name in names if f"mean_test_{name}" in results]
@@ -301,7 +301,7 @@ def _of_checkpoint(search: Search, data: Data, space: Space) -> _Earlier:
     found = read_contents(_checkpoint_path(search))
     searched, n_splits = found.started.search, found.started.n_splits
     trials, metrics = trials_in(found, partial(_choice, searched["space"], space))
-    # Finished, not stopped, and evaluated with the full resource.
+    # These are finished, not stopped, and evaluated with the full resource.
     whole = [
         trial
         for trial in trials
@@ -321,7 +321,7 @@ def _of_checkpoint(search: Search, data: Data, space: Space) -> _Earlier:
 
 
 def _checkpoint_path(search: Search) -> str:
-    """Return the path of an existing checkpoint of another search."""
+    """Return the path of another search's existing checkpoint."""
     path = os.path.realpath(os.fsdecode(search.previous))
     own = search.checkpoint
     if own is not None and os.path.realpath(os.fsdecode(own)) == path:
@@ -342,7 +342,8 @@ def _choice(
 ) -> Any:
     """Return a choice from a checkpoint.
 
-    A checkpoint stores choices by position, which is useless if the list has changed.
+    A checkpoint stores choices by position, which does not help if the list has
+    changed.
     """
     was = described.get(f"branch {branch} {name}", described.get(name))
     here = (branch.dimensions.get(name) for branch in space.branches)

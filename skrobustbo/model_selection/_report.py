@@ -29,17 +29,17 @@ Entry = dict[str, Any] | None
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8
 _POSTERIOR = ("mean", "std")
-#: Number of candidates from which a search may count as settled.
+#: Minimum number of candidates for a search to count as settled.
 _TELLING = 8
-#: A single point in the centre of a space would be as near to all others.
+#: A single point at the centre of a space would be as near to every other point.
 _CENTRE = 0.5
 
 
 def report(found: Findings, attempt: Attempt, *, details: bool = False) -> str:
     """Return the report of a search, without a final line break.
 
-    The details are the facts from models. If a section fails, it says so, and the
-    others are unaffected.
+    The details are facts from the models. A section that fails says so, and leaves the
+    others unaffected.
     """
     # Differences of scores near the largest number are infinite.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -133,7 +133,7 @@ def _gain(found: Findings) -> Iterator[str]:
 
 
 def _interval(found: Findings, ends: tuple[float, float]) -> str:
-    """Return an interval in words, "" if it is unknown."""
+    """Return an interval in words, or "" if it is unknown."""
     if not math.isfinite(ends[0]):
         return ""
     low, high = (with_error(end, found.standard_error, both=False) for end in ends)
@@ -141,7 +141,7 @@ def _interval(found: Findings, ends: tuple[float, float]) -> str:
 
 
 def _chosen(found: Findings) -> str:
-    """Say if `refit` chose another candidate than the one with the highest score."""
+    """Say if `refit` chose a candidate other than the one with the highest score."""
     best, highest = found.best, found.highest
     if best is None or highest is None or found.scores[best] == found.scores[highest]:
         return ""
@@ -200,7 +200,7 @@ def _branches(found: Findings) -> Iterator[str]:
 
 
 def _branch_name(number: int, branch: Space) -> str:
-    """Return the name of a branch: its constants, otherwise its parameters."""
+    """Return the name of a branch: its constants, or else its parameters."""
     fixed = [f"{k}={setting(value, 30)}" for k, value in constants(branch).items()]
     return ", ".join(fixed or branch.dimensions) or f"branch {number + 1}"
 
@@ -263,7 +263,7 @@ def _resource(found: Findings) -> Iterator[str]:
 
 
 def _row(found: Findings, article: str = "") -> str:
-    """Return the noun for a row of the results."""
+    """Return the noun for a row in the results."""
     if not found.notes.optimizer._rungs.amounts:
         return f"{article} candidate".strip()
     return f"{article}n evaluation" if article else "evaluation"
@@ -324,7 +324,7 @@ def _advice(found: Findings) -> Iterator[str]:
             "use more folds or repeat them (RepeatedKFold): on the same folds, most "
             "initial candidates cannot be distinguished from the best"
         )
-    # Failures obscure which parameters matter.
+    # Failures hide which parameters matter.
     idle = [] if look else [found.short[name] for name in found.idle]
     if idle:
         it = "it" if len(idle) == 1 else "them"
@@ -369,7 +369,7 @@ def _nothing(found: Findings) -> str:
 
 
 def _look_at_failures(found: Findings) -> str:
-    """Return what to do about failures, "" if there are few."""
+    """Return advice about failures, or "" if there are few."""
     if 10 * found.notes.n_failed < len(found.scores) or not found.notes.failures:
         return ""
     again = ""
@@ -379,7 +379,7 @@ def _look_at_failures(found: Findings) -> str:
     errors = [error for trial in found.notes.trials for error in trial.errors]
     if any(FRAME in error for error in errors):
         says = f"fix the error, or {exclude}; error_score='raise' shows the traceback"
-    elif errors:  # from folds that took too long or killed their worker
+    elif errors:  # folds took too long or killed their worker
         says = f"make the fits cheaper, or {exclude}"
     else:
         says = f"no fit failed, but scores are not finite; fix the metric, or {exclude}"
@@ -428,7 +428,7 @@ _SECTIONS: dict[str, Section] = {
     "Ended": lambda found: [_end(found)],
     "Next": lambda found: [f"- {line}" for line in advice(found)],
 }
-#: Sections for readers who know the models.
+#: Sections for readers familiar with the models.
 _DETAILS = {"Model", "Covered"}
 
 
@@ -436,7 +436,7 @@ _DETAILS = {"Model", "Covered"}
 
 
 def summary(found: Findings, attempt: Attempt) -> str:
-    """Return the report of a search as JSON, with null for unknown facts."""
+    """Return the report of a search as JSON, in which unknown facts are null."""
     written = {
         name: attempt(f"{name!r} of the report", partial(make, found), None)
         for name, make in _ENTRIES.items()
@@ -445,7 +445,7 @@ def summary(found: Findings, attempt: Attempt) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in JSON types, as text if JSON has no type for it."""
+    """Return a value in JSON types, or as text if JSON has no type for it."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

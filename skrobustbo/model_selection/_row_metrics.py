@@ -1,9 +1,10 @@
-"""Metrics of many bootstrap samples at once, from the counts of drawn rows.
+"""Metrics for many bootstrap samples at once, from the counts of drawn rows.
 
 A rule takes the true values of n rows and the predictions of m candidates. It returns a
-function from weights of shape (b, n), the counts of each row, to the metric of shape
-(b, m), nan if undefined; or None if the rule does not apply. scikit-learn's functions
-score one sample of one candidate at a time, which is a hundred times slower.
+function that maps weights of shape (b, n), the counts of each row, to metric values of
+shape (b, m), with nan if undefined. If the rule does not apply, it returns None.
+scikit-learn's functions score one sample of one candidate at a time, which is a hundred
+times slower.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def _of_errors(
     of: Callable[[Array, Array], Array] = _total,
     link: Callable[[Array], Array] = np.positive,
 ) -> Weighted | None:
-    """Return the mean over outputs of the sum of losses, divided by another sum."""
+    """Return the sum of losses divided by another sum, averaged over outputs."""
     if y.dtype.kind not in "biuf" or any(p.size != y.size for p in predicted):
         return None
     columns = y.reshape(len(y), -1).astype(float)
@@ -101,7 +102,7 @@ def _roc_auc(y: Array, predicted: Sequence[Array]) -> Weighted | None:
 
 
 def _area(positive: Array, predicted: Array) -> Weighted:
-    """Return the area under the curve of one candidate, shape (b,)."""
+    """Return the area under the curve for one candidate, shape (b,)."""
     order = np.argsort(predicted, kind="stable")
     ranked = predicted[order]
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
@@ -109,7 +110,7 @@ def _area(positive: Array, predicted: Array) -> Weighted:
 
     def area(weights: Array) -> Array:
         drawn = weights[:, order]
-        # A pair of equal predictions counts half.
+        # A pair of equal predictions counts as half.
         above = np.add.reduceat(drawn * positive, starts, axis=1)
         below = np.add.reduceat(drawn * (1 - positive), starts, axis=1)
         ahead = np.cumsum(below, axis=1) - below / 2
@@ -127,10 +128,10 @@ def _by_label(
     average: str | None = "binary",
     pos_label: Any = 1,
 ) -> Weighted | None:
-    """Return the average over labels of the share of hits.
+    """Return the share of hits, averaged over labels.
 
-    It is relative to the numbers of predicted and true occurrences, each times a
-    factor.
+    The share is relative to the numbers of predicted and true occurrences, each
+    multiplied by a factor.
     """
     if average not in _AVERAGES or y.ndim != 1 or any(p.ndim != 1 for p in predicted):
         return None
@@ -149,7 +150,7 @@ def _by_label(
         hits, n_guessed, n_true = counts
         below = of_guessed * n_guessed + of_true * n_true
         ratios = np.where(below > 0, hits / below, 0.0)
-        # Labels are weighted by their frequency, or equally if they occur at all.
+        # Labels that occur are weighted by frequency or equally.
         shares = {
             "weighted": n_true,
             "macro": n_guessed + n_true > 0,
@@ -166,10 +167,10 @@ def _by_label(
     return scores
 
 
-#: scikit-learn's averages, and the recall averaged over occurring labels.
+#: scikit-learn's averages, and recall averaged over the labels that occur.
 _AVERAGES = ("binary", "macro", "micro", "weighted", "recall")
 
-#: Rules take the settings of the metric by name; the counts include sample weights.
+#: Rules take the metric's settings by name; the counts include sample weights.
 RULES: dict[Callable[..., Any], Rule] = {
     metrics.accuracy_score: _accuracy,
     metrics.balanced_accuracy_score: partial(_by_label, 0, 1, average="recall"),
@@ -193,7 +194,7 @@ def weighted(
     predicted: Sequence[Array],
     settings: Mapping[str, Any],
 ) -> Weighted | None:
-    """Return the metric as a function of weights, None without a rule."""
+    """Return the metric as a function of weights, or None if there is no rule."""
     rule = RULES.get(function)
     if rule is None:
         return None

@@ -1,4 +1,4 @@
-"""Candidates proposed by an optimizer, round by round."""
+"""The candidates that an optimizer proposes, round by round."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from skrobustbo.optimizer import Optimizer
 
 
 class OptimizerSource:
-    """The candidates of an `Optimizer`, which is told their mean test scores.
+    """Candidates from an `Optimizer`, which learns from their mean test scores.
 
     Attributes
     ----------
@@ -38,20 +38,21 @@ class OptimizerSource:
     metric : str or None
         The metric to optimise, if there are several.
     seconds : float
-        Time spent in the optimizer.
+        Seconds spent in the optimizer.
     reason : str
         Why there are no more candidates: "n_iter", "space_exhausted" or one of
         `CRITERIA`.
     trials : list of Evaluation
-        The told candidates with their folds.
+        The finished candidates, with their folds.
     n_used : float
-        Used part of `n_iter`.
+        The part of `n_iter` that has been used.
     near : str
-        A text if the tolerance is nearly reached, else "".
+        A message if the search is close to the tolerance, else "".
     resource : ResourceAxis or None
-        The resource of evaluations, if any.
+        The resource that evaluations use, if any.
     schedule : Schedule
-        Decides when to ask for candidates and tell their values, and holds the races.
+        Decides when to request candidates and pass on their values, and holds the
+        races.
     """
 
     def __init__(
@@ -72,20 +73,20 @@ class OptimizerSource:
         self.metric = metric_of(search)
         self.seconds, self.reason, self.near = 0.0, "n_iter", ""
         self.trials: list[Evaluation] = []
-        #: The highest mean score of these, and the first candidate with it.
+        #: The highest mean score so far, and the first candidate with it.
         self._best: tuple[float, Evaluation | None] = -math.inf, None
-        #: All candidates in the order asked, told or not.
+        #: All candidates, finished or not, in the order proposed.
         self._asked: list[Evaluation] = []
         self.n_used = self._n_done = 0.0
         self._diverged = False
         how = search.schedule, search.batch_size
         self.schedule = Schedule.named(*how, self._races())
-        n_rounds, n_noted = journal.n_asked  # the last round may be smaller
+        n_rounds, n_noted = journal.n_asked  # a smaller last round is possible
         n_new = max(self._n_iter - n_noted, 0)
         # Rounded up.
         self.n_rounds: int | None = n_rounds - (-n_new // self.schedule.n_at_once)
         if resource is not None:
-            # At most: if all evaluations had the smallest amount.
+            # An upper bound, reached if all evaluations use the smallest amount.
             least = self.optimizer._rungs.shares[0]
             self.n_rounds = math.ceil(self._n_iter / least) + 1
 
@@ -114,10 +115,10 @@ class OptimizerSource:
             )
 
     def next_round(self) -> list[Evaluation]:
-        """Ask for the next candidates; none if the budget or the space is used up."""
+        """Return the next candidates; none if the budget or the space is used up."""
         self._check_fits(last=False)
         with self._timed():
-            # Pending candidates may change the answer, but the search is over.
+            # Pending candidates may change the answer, but the search ends anyway.
             if self.reason in CRITERIA or (self._n_left and self._meets_criterion()):
                 return []
             n = min(self._n_left, self.schedule.n_at_once)
@@ -130,7 +131,7 @@ class OptimizerSource:
     def n_planned(self) -> int:
         """The largest possible number of candidates, limited by the size of the space.
 
-        With a resource, the number of evaluations, if all further ones are full.
+        With a resource, the number of evaluations if all further ones are full.
         """
         if self.resource is not None:
             return len(self._asked) + self._n_left
@@ -144,10 +145,10 @@ class OptimizerSource:
         return max(0, math.ceil(round(self._n_iter - self.n_used, 9)))
 
     def _horizon(self, n: int) -> int | None:
-        """Return the horizon when asking for `n` candidates.
+        """Return the horizon to use for the next `n` candidates.
 
-        It is the number planned by the first run, or what the time allows if that is
-        less. It stays unchanged until durations are known.
+        The horizon is the number that the first run planned, or fewer if the time
+        allows fewer. It does not change until durations are known.
         """
         expected = self._stops.expected(len(self.trials), self._n_done)
         if expected is None:
@@ -171,18 +172,18 @@ class OptimizerSource:
                 if first:
                     asked[0].said["label"] = DEFAULT
             self.reason = "n_iter"
-        if not asked:  # a failed ask must not change anything
+        if not asked:  # a failed request must not change anything
             self.optimizer.horizon = before
         return asked
 
     def _take(self, asked: list[Evaluation]) -> list[Evaluation]:
-        """Count evaluations as asked, and return them."""
+        """Record evaluations as proposed, and return them."""
         self._asked += asked
         self.n_used += sum(self.optimizer._rungs.cost(e.resource) for e in asked)
         return asked
 
     def _meets_criterion(self) -> bool:
-        """Return whether a criterion ends the search, and set the reason."""
+        """Return whether a criterion ends the search, and record the reason."""
         for reason, criterion in CRITERIA.items():
             so_far = self._search, self.optimizer, self.trials, self.metric
             is_met, self.near = criterion(*so_far)
@@ -194,7 +195,7 @@ class OptimizerSource:
     # Races ----------------------------------------------------------------------------
 
     def _races(self) -> Races | None:
-        """Return the races of the search; None without racing."""
+        """Return the races of the search, or None if there is no racing."""
         rules = racing_of(self._search)
         if rules is None:
             return None
@@ -220,29 +221,29 @@ class OptimizerSource:
         return [asked_of(each, self.optimizer.space) for each in asked]
 
     def read(self, asked: Asked) -> Evaluation:
-        """Return the candidate that `records` wrote; raise an error for others."""
+        """Return the candidate in a record by `records`; raise an error for others."""
         return evaluation_of(asked, self.optimizer.space, self._before.default)
 
     def resume(self, noted: Sequence[Asked]) -> list[Evaluation]:
-        """Return the candidates of an earlier round, by asking for them again.
+        """Return the candidates of an earlier round by proposing them again.
 
-        The optimizer then has exactly the state of the earlier run, so that its state
-        need not be stored. If it proposes other candidates, for example with another
-        version of a package, the recorded ones are used: a new optimizer takes them
-        over. The list is empty if the space is used up until a pending candidate is
-        told, as in the earlier run.
+        This gives the optimizer exactly the same state as in the earlier run, so that
+        its state need not be stored. If it proposes different candidates, for example
+        because a package version differs, a new optimizer adopts the recorded ones. The
+        list is empty if the space is used up until a pending candidate finishes, as in
+        the earlier run.
 
         Raises
         ------
         ValueError, TypeError, KeyError, IndexError
-            If the records are not those of `records` for this space.
+            If `records` did not write them for this space.
         """
         read = [self.read(record) for record in noted]
         if not self._diverged:
             with self._timed():
                 asked = self._ask(len(noted), read[0].horizon)
             if not asked and len(self._asked) > len(self.trials):
-                return []  # until a pending one is told
+                return []  # until a pending candidate finishes
             if are_those(asked, read, self.optimizer.space):
                 for each, earlier in zip(asked, read, strict=True):
                     each.said = earlier.said
@@ -274,7 +275,7 @@ class OptimizerSource:
             self._record(each)
 
     def tell(self, evaluation: Evaluation) -> None:
-        """Tell the optimizer the mean test score, nan if a fold failed."""
+        """Pass the mean test score to the optimizer, or nan if a fold failed."""
         self.trials.append(evaluation)
         self._n_done += self.optimizer._rungs.cost(evaluation.resource)
         with self._timed():
@@ -311,8 +312,7 @@ class OptimizerSource:
     def columns(self) -> Mapping[str, Any]:
         """Return the predictions for each candidate, before and after the search."""
         mean, std = np.full((2, len(self.trials)), np.nan)
-        # An estimator as given that no model knows keeps its score as the posterior
-        # mean.
+        # An untuned estimator outside the space keeps its score as the posterior mean.
         for i in range(self._n_outside):
             mean[i] = self.trials[i].mean_score(self.metric)
         if found_in(self.trials, self.metric):
@@ -339,7 +339,7 @@ class OptimizerSource:
         }
 
     def _resource_columns(self) -> dict[str, Any]:
-        """Return the amount of each evaluation, and its score with it."""
+        """Return the amount of each evaluation, and the score with that amount."""
         rungs = self.optimizer._rungs
         iterations = [rungs.rung_of(trial.resource) for trial in self.trials]
         return {
@@ -349,7 +349,7 @@ class OptimizerSource:
         }
 
     def notes(self) -> Outcome:
-        """Return what the report needs at the end of the search."""
+        """Return everything that the report needs at the end of the search."""
         return Outcome(
             optimizer=self.optimizer,
             metric=self.metric,

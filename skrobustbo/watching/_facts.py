@@ -13,7 +13,7 @@ from skrobustbo.model_selection import ENDS, LoadedSearch, last_initial
 
 #: Maximum number of characters of a text, such as a choice, and of a failure's cause.
 _LONG, _CAUSE = 60, 200
-#: Statuses of candidates without a full score.
+#: Statuses of candidates without a full score, and statuses that are counted.
 _PARTIAL = ("stopped", "partial")
 _KINDS = ("failed", *_PARTIAL)
 #: Number of latest candidates to show, and of most frequent causes of failures.
