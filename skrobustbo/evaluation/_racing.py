@@ -89,7 +89,7 @@ class FoldEffects:
 
     @property
     def error_of_difference(self) -> float:
-        """The standard error of the difference of two such means on the same folds."""
+        """Standard error of the difference between two such means on the same folds."""
         return math.sqrt(2) * self.standard_error
 
 

@@ -200,7 +200,7 @@ def shape_of(X: Any) -> Shape:
 
 
 def check_shape(X: Any, before: Shape | None) -> None:
-    """Raise a ValueError if the data of `resume` have another shape than before."""
+    """Raise a ValueError if the data for `resume` have a different shape."""
     now = shape_of(X)
     if now != before:
         raise ValueError(

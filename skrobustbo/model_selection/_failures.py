@@ -64,8 +64,7 @@ class Outcome:
 
     @property
     def failures(self) -> list[tuple[str, int, int]]:
-        """The causes of failed folds, with the numbers of affected folds and
-        candidates.
+        """The causes of failed folds, with the numbers of folds and candidates.
 
         A cause is the type and first line of an exception. The most frequent cause
         comes first.

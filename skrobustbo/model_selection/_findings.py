@@ -1,4 +1,4 @@
-"""Facts about a fitted search, as numbers and verdicts."""
+"""Facts about a fitted search: numbers and verdicts."""
 
 from __future__ import annotations
 
@@ -28,19 +28,22 @@ from skrobustbo.surrogate import NUMERICAL
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 
-#: Distances in encoded units: at the edge of a range, and inside for comparison.
+#: Distances from the edge of a range, in encoded units: at the edge, and inside for
+#: comparison.
 _AT, _INSIDE = 0.01, 0.25
-#: Probability of calling equal candidates different, and of calling one of them better.
+#: Probability of declaring equal candidates different, and of declaring one of them
+#: better.
 _ALPHA = 0.02
-#: Share of the variance below which a parameter does not matter; number of test points.
+#: Share of the variance below which a parameter does not matter, and number of test
+#: points.
 _IDLE, _POINTS = 0.01, 128
-#: Points of a branch that measure how well the candidates cover it.
+#: Number of points in a branch used to measure how well the candidates cover it.
 _COVERED = 2048
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A parameter that is best at an end of its range or list of values."""
+    """A parameter whose best value is at an end of its range or list of values."""
 
     name: str
     side: str
@@ -52,13 +55,13 @@ class Edge:
 
 #: Number of further candidates whose expected gain is reported.
 AHEAD = 20
-#: Candidates per parameter before the prospects of a search are meaningful. The initial
-#: design takes a seventh of them, and all levels of the default policy have had turns
-#: by then.
+#: Number of candidates per parameter before the prospects of a search are meaningful.
+#: The initial design uses a seventh of them, and by then every level of the default
+#: policy has had turns.
 _SPREAD = 15
 
 
-#: Columns of `cv_results_` in use, besides the scores.
+#: Columns of `cv_results_` that are used, besides the scores.
 _COLUMNS = (
     "params",
     "model_label",
@@ -70,7 +73,7 @@ _COLUMNS = (
 
 
 def last_initial(labels: Iterable[str]) -> int:
-    """Return the number of the last candidate of the initial design, 0 without one."""
+    """Return the number of the last candidate in the initial design, or 0 if none."""
     return max(
         (i for i, label in enumerate(labels, 1) if label == "initial"), default=0
     )
@@ -79,10 +82,10 @@ def last_initial(labels: Iterable[str]) -> int:
 def prospects(
     optimizer: Optimizer, trials: Sequence[Evaluation], metric: str | None
 ) -> tuple[float, float]:
-    """Return the expected gain of `AHEAD` more candidates, and the noise.
+    """Return the expected gain from `AHEAD` more candidates, and the noise.
 
-    The noise is the standard error of a difference of two mean scores on the same
-    folds. Both are nan if unknown.
+    The noise is the standard error of the difference between two mean scores on the
+    same folds. Both are nan if unknown.
     """
     whole = [trial for trial in trials if math.isfinite(trial.mean_score(metric))]
     folds = FoldEffects.of(np.array([trial.scores(metric) for trial in whole], ndmin=2))
@@ -99,13 +102,13 @@ def is_spread(optimizer: Optimizer, n: int) -> bool:
 
 
 def missing_columns(search: Search, notes: Outcome) -> list[str]:
-    """Return the columns of `cv_results_` that `Findings` needs but are missing."""
+    """Return the columns that `Findings` needs but `cv_results_` lacks."""
     wanted = [*_COLUMNS, *_score_columns(search, notes)]
     return [name for name in wanted if name not in search.cv_results_]
 
 
 def _score_columns(search: Search, notes: Outcome) -> list[str]:
-    """Return the columns of the mean score and of the scores of splits."""
+    """Return the columns with the mean score and with the scores of splits."""
     key = f"test_{notes.metric if search.multimetric_ else 'score'}"
     return [f"mean_{key}", *[f"split{i}_{key}" for i in range(search.n_splits_)]]
 
@@ -133,13 +136,13 @@ class Findings:
 
     @cached_property
     def highest(self) -> int | None:
-        """Index of the highest score, None without any."""
+        """Index of the highest score; None if there is no score."""
         found = np.isfinite(self.scores).any()
         return int(np.nanargmax(self.scores)) if found else None
 
     @cached_property
     def best(self) -> int | None:
-        """Index of the candidate chosen by `refit`, otherwise of the highest score."""
+        """Index of the candidate chosen by `refit`, or else of the highest score."""
         chosen = getattr(self.search, "best_index_", self.highest)
         if chosen is None or not math.isfinite(self.scores[chosen]):
             return self.highest
@@ -157,7 +160,7 @@ class Findings:
 
     @cached_property
     def so_far(self) -> Array:
-        """Best score up to each candidate, nan before the first score."""
+        """Best score up to and including each candidate; nan before the first score."""
         return np.fmax.accumulate(self.scores)
 
     @cached_property
@@ -174,7 +177,7 @@ class Findings:
 
     @cached_property
     def n_initial(self) -> int:
-        """Number of the last candidate of the initial design."""
+        """Number of the last candidate in the initial design."""
         return last_initial(self.results["model_label"])
 
     @cached_property
@@ -191,13 +194,13 @@ class Findings:
 
     @cached_property
     def all_equal(self) -> bool:
-        """Whether there are several scores that are all equal up to rounding."""
+        """Whether there are several scores, all equal up to rounding."""
         finite = self.scores[np.isfinite(self.scores)]
         return len(finite) > 1 and is_constant(finite)
 
     @cached_property
     def _noise(self) -> Noise:
-        """The noise of the scores, estimated from their folds."""
+        """The noise in the scores, estimated from their folds."""
         whole = np.isfinite(self.folds).all(axis=1) & np.isfinite(self.scores)
         return noise_of(self.folds[whole], int(whole[: self.n_initial].sum()))
 
@@ -210,7 +213,7 @@ class Findings:
     def noisy(self) -> bool:
         """Whether most initial scores are indistinguishable from the highest one.
 
-        The comparison uses the same folds, so that their difficulty cancels.
+        The comparison uses the same folds, so their difficulty cancels.
         """
         spread = self.scores[: self.n_initial]
         rows = np.flatnonzero(np.isfinite(spread))
@@ -260,14 +263,14 @@ class Findings:
 
     @cached_property
     def edges(self) -> list[Edge]:
-        """Parameters that are best at an end of their range that could be extended.
+        """Parameters whose best value is at an end of a range that could be extended.
 
-        An end counts if two conditions hold. First, the candidates' scores differ by
-        more than their noise. Second, the model expects a clearly better score there
-        than for the same candidate a quarter of the range inside: better by more than
-        the lead that the luckiest of as many equal candidates would have over their
-        mean in one search of fifty, and by more than twice the deviation of the model's
-        prediction inside.
+        An end counts under two conditions. First, the candidates' scores differ by more
+        than their noise. Second, the model predicts a clearly better score there than
+        for the same candidate a quarter of the range inside. The difference must exceed
+        the lead over the mean that, with as many equal candidates, the luckiest would
+        have in one search in fifty. It must also exceed twice the standard deviation of
+        the prediction inside.
         """
         if self.default_won:
             return []
@@ -279,7 +282,7 @@ class Findings:
         return [edge for edge in found if edge is not None]
 
     def _edge(self, name: str) -> Edge | None:
-        """Return the end at which a parameter is best, None if it is not at one."""
+        """Return the end at which a parameter is best; None if it is not at an end."""
         best = self.params[self.best]  # type: ignore[index]
         dimension = self.branch.dimensions[name]
         unit = float(dimension.encode(best[name])[0])
@@ -304,9 +307,9 @@ class Findings:
 
     @cached_property
     def radius(self) -> float:
-        """Largest distance of a point of the space from the nearest candidate.
+        """Largest distance from any point in the space to the nearest candidate.
 
-        It is the distance in "What the default guarantees" in the guide.
+        The section "What the default guarantees" in the guide uses this distance.
         """
         space, radius = self.notes.optimizer.space, 0.0
         for i, branch in enumerate(space.branches):
@@ -322,12 +325,12 @@ class Findings:
 
     @cached_property
     def idle(self) -> list[str]:
-        """Parameters that do not matter according to a model of all scores.
+        """Parameters that do not matter, according to a model of all scores.
 
-        The measure is the total share of the variance of the posterior mean that a
-        parameter explains, with interactions (Jansen's estimate). Means below the
-        median of the initial design are raised to it, because differences among bad
-        candidates do not matter.
+        The measure is the total share of the posterior mean's variance that a parameter
+        explains, including interactions (Jansen's estimate). Means below the median of
+        the initial design are raised to it, because differences among bad candidates do
+        not matter.
         """
         names = [n for n, d in self.branch.dimensions.items() if d.size > 1]
         seen = self.scores[np.array(self.owners) == self._winner]
@@ -346,7 +349,7 @@ class Findings:
 
     @cached_property
     def last_models(self) -> tuple[bool, list[str]]:
-        """Whether the policy keeps several models, and the last ones."""
+        """Whether the policy keeps several models, and the latest models."""
         told = [r for r in self.notes.optimizer.history_ if not r["pending"]]
         first = self.notes.optimizer._trials.n_before
         records = told[first : first + len(self.scores)]
@@ -358,17 +361,17 @@ class Findings:
 
     @cached_property
     def left_to_gain(self) -> float | None:
-        """Upper bound on what is left to gain, None if it is uninformative.
+        """Upper bound on the remaining gain; None if it is uninformative.
 
-        It takes the largest possible score of the metric into account. It is
-        uninformative if it exceeds both the lead of the best candidate over the median
-        and the error of its score.
+        The bound takes the metric's largest possible score into account. It is
+        uninformative if it exceeds both the best candidate's lead over the median and
+        the error of the best score.
         """
         if self.best is None:
             return None
         try:
             left = float(self.notes.optimizer.regret_bound(calibrated=True))
-        # No model yet, a model that fails, or no certificate.
+        # There is no model yet, a model failed, or there is no certificate.
         except (ValueError, NotImplementedError, ArithmeticError):
             return None
         if not math.isfinite(left):
@@ -380,7 +383,7 @@ class Findings:
 
     @cached_property
     def prospects(self) -> tuple[float, float]:
-        """Expected gain of more candidates, and the noise; nan if unknown."""
+        """Expected gain from more candidates, and the noise; nan if unknown."""
         if not self.notes.optimizer.policy.has_model:
             return math.nan, math.nan
         try:
@@ -390,7 +393,7 @@ class Findings:
 
     @property
     def has_settled(self) -> bool:
-        """Whether what is left to gain is within the error of the scores."""
+        """Whether the remaining gain is within the error of the scores."""
         gain, noise = self.prospects
         if gain <= noise and is_spread(self.notes.optimizer, len(self.scores)):
             return True
@@ -399,21 +402,21 @@ class Findings:
 
     @cached_property
     def seconds(self) -> Array:
-        """Seconds in fits and scores of each row, summed over folds; shape (n,)."""
+        """Seconds spent fitting and scoring each row, over all folds; shape (n,)."""
         keys = ("mean_fit_time", "mean_score_time")
         each = sum(np.asarray(self.results[k], dtype=float) for k in keys)
         return np.nan_to_num(each * self.n_fitted)
 
     @property
     def fit_seconds(self) -> float:
-        """Seconds in fits and scores, summed over folds."""
+        """Seconds spent fitting and scoring, over all folds."""
         return float(self.seconds.sum())
 
     @property
     def full_seconds(self) -> float:
-        """An estimate of `fit_seconds` if every candidate were evaluated in full.
+        """What `fit_seconds` would be if every candidate had a full evaluation.
 
-        nan if none was.
+        nan if no candidate had one.
         """
         notes = self.notes
         whole = [trial.resource is None for trial in notes.trials]
@@ -428,24 +431,24 @@ class Findings:
 
     @cached_property
     def n_fitted(self) -> Array:
-        """Number of valid folds of each candidate, shape (n,)."""
+        """Number of valid folds for each candidate, shape (n,)."""
         every = np.full(len(self.scores), self.search.n_splits_)
         return np.asarray(self.results.get("n_splits_evaluated", every), dtype=float)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of mean scores on the same folds.
+    """The noise in mean scores on the same folds.
 
     Attributes
     ----------
     error : float
-        Standard error of a candidate's mean, 0 if unknown.
+        Standard error of a candidate's mean; 0 if unknown.
     luck : float
-        Largest likely lead of the luckiest of as many equal candidates over their mean.
+        Largest likely lead over the mean that the luckiest of as many equal candidates
+        has.
     p_equal : float
-        Probability of such differences between equal candidates; 1 if the noise is
-        unknown.
+        Probability that equal candidates differ this much; 1 if the noise is unknown.
     """
 
     error: float = 0.0
@@ -454,26 +457,26 @@ class Noise:
 
 
 def noise_of(folds: Array, n_initial: int) -> Noise:
-    """Return the noise of candidates, from the residuals of their fold scores.
+    """Return the candidates' noise, based on the residuals of their fold scores.
 
     Parameters
     ----------
     folds : array of shape (n, n_splits)
-        Finite scores. The difficulty of a fold is common to all candidates and is
+        Finite scores. A fold's difficulty affects all candidates alike, and is
         subtracted.
     n_initial : int
-        Number of the first candidates, which fill the space.
+        Number of initial candidates, which fill the space.
 
     Notes
     -----
-    The error is that of the better half, because bad candidates vary more; or of the
-    better half of the initial candidates if that is larger, because later ones are
-    often nearly the same.
+    The error is estimated from the better half of the candidates, because bad ones vary
+    more. If the better half of the initial candidates gives a larger error, that is
+    used instead, because later candidates are often nearly identical.
     """
     n, k = folds.shape
     if n < 3 or k < 2:
         return Noise()
-    # From ranks, which no diverged candidate distorts.
+    # Use ranks, which a diverged candidate cannot distort.
     within, between = _deviations(rankdata(folds, axis=0))
     p_equal = 0.0
     if within > 0:
@@ -492,7 +495,7 @@ def _better(folds: Array) -> Array:
 
 
 def _deviations(folds: Array) -> tuple[float, float]:
-    """Return the deviation of a score from residuals, and from means."""
+    """Return a score's deviation, estimated from residuals and from means."""
     n, k = folds.shape
     means = folds.mean(axis=1, keepdims=True)
     rest = folds - means - folds.mean(axis=0) + folds.mean()
@@ -521,9 +524,9 @@ def _total_effects(
     points = branch.sample(_POINTS, random_state=0)
     others = branch.sample(_POINTS, random_state=1)
     mean = np.maximum(optimizer.predict(points), floor)
-    if is_constant(mean):  # its variance may still be rounding
+    if is_constant(mean):  # the variance may still be rounding
         return {}
-    size = np.abs(mean).max()  # whose squares neither over- nor underflow
+    size = np.abs(mean).max()  # keeps squares from over- or underflowing
     variance = float(np.var(mean / size))
     shares = {}
     for name in names:

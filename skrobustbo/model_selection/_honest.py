@@ -1,4 +1,4 @@
-"""The honest score of the winner: the best of many noisy scores is too high."""
+"""The winner's honest score, because the best of many noisy scores is too high."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ from skrobustbo.space import Space
 
 Array = NDArray[Any]
 
-#: Separates the random numbers from those of the search.
+#: Separates the random numbers from the search's own.
 _STREAM = 2018
-#: What `score` methods return. Most come from scikit-learn's mixins, which compare y
-#: with `predict`, and these do the same. CatBoost's regressor does not: it averages
-#: over targets in another way.
+#: Metrics that `score` methods return. Most of these methods come from scikit-learn's
+#: mixins, which compare y with `predict`, and others do the same. CatBoost's regressor
+#: does not, because it averages over targets differently.
 _SCORES = {
     "sklearn.base.ClassifierMixin.score": "accuracy",
     "sklearn.base.RegressorMixin.score": "r2",
@@ -72,9 +72,9 @@ _SCORES = {
 def collector(
     search: Search, space: Space, y: Any, journal: Journal
 ) -> OutOfFold | None:
-    """Return a collector of predictions, None if the search needs none.
+    """Return a collector of predictions, or None if the search needs none.
 
-    If an earlier run has started to store predictions, they are stored for all folds.
+    If an earlier run started to store predictions, they are stored for all folds.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def collector(
         score_metric(search, names) if is_on else kept_metric(search, names, earlier)
     )
     if names and metric not in names:
-        return None  # the search refuses it with a message of its own
+        return None  # the search raises its own error
     scorer = scorer_of(scorers, metric)
     if is_own_score(scorer):
         scorer = _scorer_like_own(search.estimator, space)
@@ -116,7 +116,7 @@ def _refusal(search: Search, y: Any) -> ValueError:
 
 
 def _scorer_like_own(estimator: Any, space: Space) -> Any:
-    """Return a scorer that equals an estimator's own `score`, or None."""
+    """Return a scorer equivalent to an estimator's own `score`, or None."""
     found = {
         _SCORES.get(_full_name(getattr(type(last), "score", None)))
         for branch in space.branches
@@ -162,7 +162,7 @@ def honest(
 ) -> tuple[Honest, Honest]:
     """Return the honest score of a finished search, and the honest gain.
 
-    The gain is over the estimator as given; nan if that is not a candidate.
+    The gain is relative to the estimator as given; nan if that is not a candidate.
     """
     metric = score_metric(search, trials[0].metrics)
     finished = [t for t in trials if _is_complete(t, metric, search.error_score)]
@@ -188,7 +188,7 @@ def honest(
     folds = fold_scores(predictions.job, predictions.recorder, kept, groups)
     n_units = 1 + max(int(fold.units.max()) for fold in folds)
     if n_units < 2:
-        return Honest(), Honest()  # all bags of a single row or group are equal
+        return Honest(), Honest()  # all bags with a single row or group are equal
     seed = search.optimizer_._seed
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
@@ -205,7 +205,7 @@ def honest(
         return score, Honest()
     if default == winner:
         return score, Honest(0.0, (0.0, 0.0))
-    # Common effects of all candidates cancel, and with them most of the noise.
+    # Effects common to all candidates cancel, and most of the noise with them.
     ahead, in_bags = of_all - of_all[default], bags - bags[:, [default]]
     known_from = effective(n_units, without[:, 0] - without[:, 1])
     return score, score_of_winner(ahead, in_bags, known_from)
@@ -224,19 +224,19 @@ def _is_complete(trial: Evaluation, metric: str | None, error_score: Any) -> boo
 def corrected(scores: Array) -> float:
     """Return the best mean score minus the bias estimated from its folds.
 
-    Tibshirani and Tibshirani (2009), A bias correction for the minimum error rate in
-    cross-validation. Annals of Applied Statistics 3, equation 4, for scores where
-    larger is better.
+    See Tibshirani and Tibshirani (2009), A bias correction for the minimum error rate
+    in cross-validation. Annals of Applied Statistics 3, equation 4, applied to scores
+    where larger is better.
 
     Parameters
     ----------
     scores : array of shape (n_candidates, n_folds)
-        Scores of all candidates in all folds, finite.
+        Finite scores of all candidates in all folds.
     """
     means = scores.mean(axis=1)
     winner = int(np.argmax(means))
     if scores.shape[1] < 2:
-        return math.nan  # the best of the only fold is the winner
+        return math.nan  # with a single fold, its best is the winner
     return float(means[winner] - np.mean(scores.max(axis=0) - scores[winner]))
 
 
@@ -244,7 +244,7 @@ def fold_scores(
     job: Any, recorder: Recorder, kept: Sequence[Sequence[Any]], groups: Any
 ) -> list[FoldScores]:
     """Return the scores of some candidates in each fold."""
-    y = flat(job.y)  # in the shape that scikit-learn's metrics expect
+    y = flat(job.y)  # the shape that scikit-learn's metrics expect
     tests = [np.arange(len(y))[test] for _, test in job.splits]
     units = _units(tests, np.arange(len(y)) if groups is None else flat(groups))
     metric = _metric(job, recorder)
@@ -260,7 +260,7 @@ def fold_scores(
 
 
 def _units(tests: Sequence[Array], labels: Array) -> Array:
-    """Return the unit of each row; -1 for rows that are never tested."""
+    """Return the unit of each row; -1 for rows that are never test rows."""
     tested = np.unique(np.concatenate(tests))
     units = np.full(len(labels), -1)
     units[tested] = np.unique(labels[tested], return_inverse=True)[1]
@@ -268,7 +268,7 @@ def _units(tests: Sequence[Array], labels: Array) -> Array:
 
 
 def _metric(job: Any, recorder: Recorder) -> Metric:
-    """Return the metric of a search with its arguments for all rows."""
+    """Return the metric of a search, with its arguments for all rows."""
     scorer, given = recorder.scorer, job.settings
     settings, passed = score_settings(
         scorer, given["scorer"], recorder.metric, given["score_params"]

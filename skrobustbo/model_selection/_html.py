@@ -1,4 +1,4 @@
-"""HTML for notebooks, below scikit-learn's diagram: the report, and a curve as SVG."""
+"""HTML for notebooks, below scikit-learn's diagram: the report and an SVG curve."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from skrobustbo.model_selection._softly import Attempt
 
 _WIDTH, _HEIGHT = 560, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 546, 20, 180
-#: Colours that are readable on white and black; all else has the text colour.
+#: Colours that are readable on white and black; everything else has the text colour.
 _ACCENT, _FAILURE = "#3a86c8", "#d1603d"
-#: Larger scores are drawn at this limit, smaller differences as none.
+#: Scores beyond the first limit are drawn there; differences below the second count as
+#: none.
 _HUGE, _TINY = 1e300, 1e-290
-#: Maximum digits of a label.
+#: Maximum number of digits in a label.
 _DIGITS = 11
-#: Scores are cut farther below the middle than this many times its distance to the
-#: best.
+#: Scores are cut if they are farther below the middle than this many times the distance
+#: from the middle to the best.
 _CUT = 6.0
 
 
 def account(found: Findings, attempt: Attempt) -> str:
     """Return the report and the curve of a fitted search as HTML.
 
-    It has no style sheet and no script. Text keeps the colour of the page, light or
+    The HTML has no style sheet and no script. Text keeps the page's colour, light or
     dark.
     """
     picture = attempt(
@@ -53,7 +54,7 @@ def account(found: Findings, attempt: Attempt) -> str:
 
 @dataclass(frozen=True)
 class Frame:
-    """Coordinates of candidates and scores in the picture."""
+    """The coordinates of candidates and scores in the picture."""
 
     n: int
     low: float
@@ -70,14 +71,14 @@ class Frame:
 
 
 def curve(scores: Array, n_initial: int, name: str = "score") -> str:
-    """Return an SVG of all scores and the best so far.
+    """Return an SVG of all scores and the best score so far.
 
     Parameters
     ----------
     scores : array of shape (n,)
-        In the order of the candidates, nan for failures.
+        Scores in the order of the candidates; nan for failures.
     n_initial : int
-        Number of the last candidate of the initial design, which is shaded.
+        Number of the last candidate in the initial design, which is shaded.
     name : str, default="score"
         Name of the scores.
 
@@ -108,7 +109,7 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
 
 
 def limits(scores: Array, margin: float = 0.07) -> tuple[float, float]:
-    """Return the range to draw; a few values far below do not stretch it.
+    """Return the range to draw, which a few values far below do not stretch.
 
     The margin above and below is a fraction of the range.
     """
@@ -164,7 +165,7 @@ def _stroke(colour: str, width: float = 1) -> str:
 
 
 def _labelled(frame: Frame) -> list[tuple[float, str]]:
-    """Return round scores in the frame, with enough digits to tell them apart."""
+    """Return round scores within the frame, with enough digits to tell them apart."""
     step = _step((frame.high - frame.low) / 5)
     first = math.ceil(frame.low / step)
     values = [i * step for i in range(first, math.floor(frame.high / step) + 1)]

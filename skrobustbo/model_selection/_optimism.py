@@ -1,18 +1,19 @@
 """Optimism of the best score: the best of many noisy scores is probably lucky.
 
-Let y be the scores of the candidates on all rows. In a bag, they have errors e: their
+Let y be the candidates' scores on all rows. In a bag, they have errors e, the
 differences from the mean over all bags. Choose the candidate with the largest y + e.
-Its luck is its own e. The mean luck over the bags, L, measures how optimistic such a
+Its luck is its own e. The mean luck over all bags, L, measures how optimistic such a
 choice is.
 
-But y has errors itself, so the scores y + e differ by more than y does. Assume normal
-distributions, and let v be the variance of the differences in y, in units of that of
-the differences in e. The luck of the best of scores with variance v is proportional to
-1 / sqrt(v); with variance v + 1, it is proportional to 1 / sqrt(v + 1). So the optimism
-of y is L sqrt(1 + 1/v), with v at least 1. We take v = 1. This is exact if the
-differences are pure noise. Otherwise L is smaller, and at most two fifths too much of
-it are subtracted. A search that follows its luck compensates for this: it tries
-candidates similar to the best one, which share its luck in all bags.
+But y has errors of its own, so the scores y + e differ by more than y does. Assume
+normal distributions, and let v be the variance of the differences in y, relative to the
+variance of the differences in e. The luck of the best of several scores with variance v
+is proportional to 1 / sqrt(v); with variance v + 1, it is proportional to 1 / sqrt(v +
+1). The optimism of y is therefore L sqrt(1 + 1/v), with v at least 1. We take v = 1.
+This is exact if the differences are pure noise. Otherwise, L is smaller, and we
+subtract at most two fifths of it too much. A search that follows its luck compensates
+for this: it tries candidates similar to the best one, and these share its luck in all
+bags.
 
 References
 ----------
@@ -36,21 +37,21 @@ from scipy.special import ndtri, stdtrit
 
 Array = NDArray[Any]
 
-#: Scores with a smaller relative difference are equal: the first one counts.
+#: Scores with a smaller relative difference count as equal, and the first one wins.
 _ROUNDING = 1e-12
-#: Probability outside the interval at each end.
+#: Probability outside the interval on each side.
 _TAIL = 0.025
 
 
 class Honest(NamedTuple):
-    """A score of the winner with its interval."""
+    """The winner's score, with its interval."""
 
     score: float = math.nan
     interval: tuple[float, float] = (math.nan, math.nan)
 
 
 def first_best(scores: Array) -> Array:
-    """Return the first score of each row that is as good as the best."""
+    """Return each row's first score that is as good as the best."""
     best = scores.max(axis=-1, keepdims=True)
     return np.argmax(scores >= best - _ROUNDING * np.abs(best), axis=-1)
 
@@ -63,9 +64,9 @@ def score_of_winner(of_all: Array, bags: Array, n_units: float) -> Honest:
     of_all : array of shape (m,)
         Scores of the candidates on all rows.
     bags : array of shape (b, m)
-        Scores in bags. Bags with an undefined score do not count.
+        Scores in each bag. Bags with an undefined score do not count.
     n_units : float
-        Effective number of rows, see `effective`.
+        Effective number of rows; see `effective`.
     """
     known = bags[np.isfinite(bags).all(axis=1)]
     if len(known) < 2:
@@ -86,16 +87,16 @@ def score_of_winner(of_all: Array, bags: Array, n_units: float) -> Honest:
 def effective(n_units: int, without: Array) -> float:
     """Return the effective number of rows behind the spread of a score.
 
-    This many normally distributed rows would determine the spread equally well. If few
-    rows matter most, such as those of a rare class, it is far below the number of rows:
-    the error of a variance depends on the fourth moment.
+    This many normally distributed rows would determine the spread equally well. If a
+    few rows matter most, for example in a rare class, the effective number is far below
+    the number of rows, because the error of a variance depends on the fourth moment.
 
     Parameters
     ----------
     n_units : int
         Number of rows, or of groups of rows.
     without : array of shape (k,)
-        The score without each of the units. Undefined scores do not count.
+        The score without each unit in turn. Undefined scores do not count.
     """
     known = without[np.isfinite(without)]
     spread = _spread(known) if len(known) else 0.0
@@ -106,7 +107,7 @@ def effective(n_units: int, without: Array) -> float:
 
 
 def _spread(values: Array) -> Array:
-    """Return the standard deviations of columns without over- or underflow."""
+    """Return the columns' standard deviations without over- or underflow."""
     size = np.abs(values).max(axis=0)
     size = np.where(size > 0, size, 1.0)
     return size * (values / size).std(axis=0)
@@ -115,15 +116,15 @@ def _spread(values: Array) -> Array:
 def _widening(spread: Array, winner: int, near: Array, shown: float) -> float:
     """Return the ratio of the interval's width to the spread of the winner's scores.
 
-    In each bag another candidate is the best. Its score on all rows, minus its luck, is
-    a draw of the winner's score on new rows; `shown` is the spread of these draws. The
-    scores of a simple model spread less than those of a better one, and it wins where
-    the rows contain little information. So the interval is widened to the largest
-    spread among the candidates within one standard error of the winner. Its variance is
-    at most that of the draws and of this candidate together, because the scores of a
-    winner may hardly vary at all.
+    The best candidate differs between bags. Its score on all rows, minus its luck, is a
+    draw of the winner's score on new rows; `shown` is the spread of these draws. A
+    simple model's scores spread less than a better model's, and the simple model wins
+    if the rows contain little information. The interval is therefore widened to the
+    largest spread among the candidates within one standard error of the winner. Its
+    variance is at most the sum of the variances of the draws and of this candidate,
+    because a winner's scores may hardly vary at all.
     """
     own, most = spread[winner], spread.max(where=near, initial=spread[winner])
-    with np.errstate(all="ignore"):  # for constant scores
+    with np.errstate(all="ignore"):  # scores may be constant
         factor = min(shown * most / own, np.hypot(shown, most)) / own
     return float(factor) if math.isfinite(factor) else 1.0

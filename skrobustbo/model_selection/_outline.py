@@ -89,7 +89,7 @@ def call_of(search: Search) -> dict[str, str]:
 
 
 def _kept_predictions(search: Search) -> Params:
-    """Return the setting that decides if predictions are stored, and their metric."""
+    """Return the setting that controls stored predictions, and their metric."""
     if not keeps_predictions(search):
         return {}
     several = not (search.scoring is None or isinstance(search.scoring, str))

@@ -203,7 +203,7 @@ def settings_in(branch: Space, listed: Given, given: Given) -> Params:
 
 
 def present_values(estimator: Any, space: Space, name: str) -> list[Any]:
-    """Return a parameter's current values, one for each value of its components.
+    """Return a parameter's current value for each value of its parent components.
 
     None if unknown.
     """

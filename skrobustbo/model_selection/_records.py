@@ -14,12 +14,12 @@ from skrobustbo.model_selection._outline import as_described, described
 from skrobustbo.space import Space, from_json
 
 Trials = list[Evaluation]
-#: Returns a choice, given the branch, the name of the parameter and the index.
+#: Returns a choice, given the branch, the parameter's name and the index.
 Choice = Callable[[int, str, int], Any]
 
 
 def asked_of(evaluation: Evaluation, space: Space) -> Asked:
-    """Return the journal record of a candidate that has just been asked."""
+    """Return the journal record of a newly proposed candidate."""
     if evaluation.is_outside:
         params = {name: described(v) for name, v in evaluation.params.items()}
         return Asked(-1, params, evaluation.resource, evaluation.said)
@@ -32,14 +32,14 @@ def asked_of(evaluation: Evaluation, space: Space) -> Asked:
 def evaluation_of(
     asked: Asked, space: Space, default: Evaluation | None = None
 ) -> Evaluation:
-    """Return the candidate of a journal record, without a number.
+    """Return the candidate in a journal record, without a number.
 
     Only the `default` may be outside the space.
 
     Raises
     ------
     ValueError, TypeError, KeyError, IndexError
-        If it is not a point of this space.
+        If it is not a point in this space.
     """
     if asked.branch < 0:
         if default is None or asked_of(default, space).point != asked.point:
@@ -62,19 +62,19 @@ def are_those(trials: Trials, others: Trials, space: Space) -> bool:
 
 
 def trials_in(contents: Contents, choice: Choice) -> tuple[Trials, list[str]]:
-    """Return all candidates of a checkpoint, in the order asked, and the metrics.
+    """Return a checkpoint's candidates, in the order proposed, and its metrics.
 
     Returns
     -------
     trials : list of Evaluation
-        With their finished folds.
+        The candidates, with their finished folds.
     metrics : list of str
-        The metrics; empty if there is a single one, or no fold is finished.
+        The metrics; empty if there is only one or no fold is finished.
 
     Raises
     ------
     CheckpointError
-        If a candidate is not a point of the space in the checkpoint.
+        If a candidate is not a point in the checkpoint's space.
     """
     # Failures recorded before the metrics were known have no names.
     scores = (fold.test_scores for _, fold in contents.done)

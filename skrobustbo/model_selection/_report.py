@@ -73,7 +73,7 @@ def _tuned(found: Findings) -> str:
 
 
 def _section(name: str, lines: Section, found: Findings) -> str:
-    """Return lines with the name of their section in the margin; "" without lines."""
+    """Return lines with their section's name in the margin, or "" if none."""
     wrap = textwrap.TextWrapper(_WIDTH - _MARGIN, break_on_hyphens=False)
     wrapped = []
     for line in map(printable, lines(found)):

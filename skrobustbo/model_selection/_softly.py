@@ -1,4 +1,4 @@
-"""Computations after the last fold, which must not cost the search."""
+"""Computations after the last fold, which must not lose the search."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Attempt(Protocol):
 
 @contextmanager
 def softly() -> Iterator[Attempt]:
-    """Yield a function for computations that may fail; one warning lists failures.
+    """Yield a function for computations that may fail; one warning lists all failures.
 
-    An exception only costs the result that it occurred in. Ctrl-C still interrupts.
+    An exception loses only the result that it affects. Ctrl-C still interrupts.
     """
     failed: dict[str, list[str]] = {}
 
     def attempt(what: str, compute: Callable[[], T], otherwise: T) -> T:
         try:
             return compute()
-        except Exception as error:  # any exception: the search must not be lost
+        except Exception as error:  # no exception may lose the search
             failed.setdefault(cause_of(error), []).append(what)
             return otherwise
 

@@ -296,7 +296,7 @@ class OptimizerSource:
         self.optimizer._record(evaluation, mean, std)
 
     def _check_fits(self, *, last: bool) -> None:
-        """Raise an error if all fits have failed, and others probably would too."""
+        """Raise an error if all fits failed and further ones probably would too."""
         if self._best[1] is None:
             least = self.optimizer.n_initial_points
             check_fits(self.trials, self._search, self._journal, least=least, last=last)
