@@ -1,9 +1,9 @@
 """The events of a search, and their JSON rows in a file.
 
-The journal records these events: a search starting, with its splits; a candidate being
-proposed; a fold being measured; a candidate ending with folds missing; and a call to
-`fit` beginning or ending. If several events concern the same fold or call, the last one
-counts. Each kind of event has one writer and one reader.
+The journal records a search starting, with its splits, a candidate being proposed, a
+fold being measured, a candidate ending with folds missing, and a call to `fit`
+beginning or ending. The last event about a fold or call counts. Each kind has one
+writer and one reader.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from skrobustbo._trials import COLUMNS, SINGLE, FoldId, FoldResult, Trial
 Split = tuple[NDArray[Any], NDArray[Any]]
 Event = TypeVar("Event")
 
-#: Maximum number of characters stored from the end of a failed fit's traceback.
+#: Maximum characters stored from the end of a failed fit's traceback.
 MAX_ERROR = 100_000
-#: Maximum number of characters of a candidate, or a fold without predictions; and of a
+#: Maximum characters of a candidate, or a fold without predictions; and of a
 #: fold with predictions, which is close to SQLite's limit.
 MAX_BODY, MAX_PREDICTED = 4_000_000, 999_000_000
 
@@ -176,8 +176,7 @@ _KEY = ("candidate", "split")
 class FoldForm:
     """The form that all folds of a search share.
 
-    The writer uses it to check its output, so that a file never has a row that is
-    refused later.
+    The writer checks its output with it, so no row is refused later.
 
     Parameters
     ----------
@@ -187,8 +186,7 @@ class FoldForm:
     train : bool or None
         Whether there are training scores; None before the first fold.
     n_classes : int or None, default=None
-        Number of classes if folds have predictions, 0 for a regressor; None if there
-        are no predictions.
+        Number of classes if folds have predictions, 0 for a regressor, else None.
     n_rows : list of int, default=None
         Number of test rows in each split, to check predictions against. None: no check.
     """

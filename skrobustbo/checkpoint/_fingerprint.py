@@ -41,10 +41,10 @@ class Inside:
     ids : tuple of int
         IDs of the enclosing objects, to stop at circular references.
     of_fit : bool
-        Whether the value is an argument to `fit` other than the data. Objects such as
-        callbacks may change in use, so they are described by their settings.
+        Whether the value is an argument to `fit` besides the data. Objects such as
+        callbacks may change in use, so their settings describe them.
     is_setting : bool
-        Whether the value is a setting of such an object.
+        Whether it is a setting of such an object.
     quiet : bool
         Whether to suppress warnings about functions.
     """
@@ -367,7 +367,7 @@ _OPTIONAL = ("settings", "honest_score")
 #: Name of the item that stands for the whole part.
 _ITSELF = ""
 _WHOLE = {"estimator": "the estimator", "space": "the space"}
-#: Maximum number of characters of a text in a message.
+#: Maximum characters of a text in a message.
 _QUOTED = 200
 
 

@@ -28,38 +28,38 @@ from skrobustbo.checkpoint._reader import Contents, contents_of
 class Journal:
     """Stores the steps of a search, and replays them to the call that resumes it.
 
-    The journal is kept in a file, or in memory if there is no path. Call the methods in
-    the order in which they are defined. Before `begin`, only the splits are stored.
+    Without a path, the journal stays in memory. Call the methods in the order in which
+    they are defined. Before `begin`, only the splits are stored.
 
     Parameters
     ----------
     path : str, default=None
         The file, locked by the caller.
     retry_failed : bool, default=False
-        Whether to fit failed folds in the file again, and store the new results.
+        Whether to fit failed folds in the file again.
 
     Attributes
     ----------
     path : str or None
-        The file, or None if there is none.
+        The file, if any.
     n_read_of : dict of int to int
-        Number of folds of each candidate that were read instead of fitted so far.
+        Number of folds of each candidate read so far instead of fitted.
     n_read_failed : int
-        Number of failed folds among them, if there is a file.
+        Number of failed folds among them, in a file.
     retries : bool
         Whether failed folds are fitted again.
     changed : list of str
         Describes the settings that differ from the previous call.
     resumed : str or None
-        Content of the file when this run began; None if there was no file.
+        Content of the file when this run began, if any.
     shape : (int, int or None) or None
         Rows and columns of the data, if the search has stored them.
 
     Raises
     ------
     CheckpointError
-        Raised here and by every method if the file is damaged, belongs to another
-        search, or cannot be written.
+        Here and in every method, if the file is damaged, belongs to another search, or
+        cannot be written.
     """
 
     def __init__(self, path: str | None = None, *, retry_failed: bool = False) -> None:
@@ -134,7 +134,7 @@ class Journal:
         drawn : bool
             Whether the seed was drawn rather than chosen.
         outline : callable
-            Returns the part of the search that is visible to readers of a file.
+            Returns the part of the search that readers see.
         call : callable
             Returns descriptions of the settings that may change between calls.
         """

@@ -80,12 +80,12 @@ def remove_beside(path: str) -> None:
 
 
 def begin_of(path: str, beside: str) -> bytes | None:
-    """Return the first hundred bytes of a file beside `path`; None if there is none.
+    """Return the first hundred bytes of a file beside `path`, if any.
 
     Raises
     ------
     CheckpointError
-        If there is something other than a file, or it cannot be read.
+        If it is not a file or cannot be read.
     """
     try:
         # A link may lead anywhere.

@@ -16,7 +16,7 @@ from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import plain_text
 
 _BINS = 15
-#: Maximum number of characters per line of a label.
+#: Maximum characters per line of a label.
 _LABEL = 22
 
 
@@ -39,8 +39,8 @@ class LengthScaleDisplay(Display):
         The models' length scales in the unit cube, relative to the estimate for
         "robust"; nan for models without a length scale.
     length_scale_of : dict of str to float
-        The length scale for each label, including surviving models; empty if the axis
-        shows models.
+        Length scales by label, including surviving models; empty if the axis shows
+        models.
     axis : {"length scale", "length scale / estimate", "model"}
         Quantity on the vertical axis.
     alive : list of list of str

@@ -26,7 +26,7 @@ from skrobustbo.displays._style import Legend, Look, Ticks, panels
 _MOST = 6
 #: Width in inches from which three panels fit side by side.
 _WIDE = 5.5
-#: Maximum number of characters per line of a category label.
+#: Maximum characters per line of a category label.
 _WRAP = 12
 #: Number of grid points along one parameter, along each of two, and in spaces without
 #: slices.

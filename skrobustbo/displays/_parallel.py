@@ -14,7 +14,7 @@ from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import broken, longest_word
 
-#: Maximum number of characters per line of a parameter's name, and of a category.
+#: Maximum characters per line of a parameter's name, and of a category.
 _NAME, _WRAP = 18, 16
 #: Lines of text between the bands of two parameters.
 _GAP = 2.2

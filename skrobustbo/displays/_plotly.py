@@ -19,7 +19,7 @@ _PALETTE = ("#2F8CD0", "#009E73", "#CC79A7", "#C98A00", "#4A9CCB", "#D55E00")
 _FAILED = "#D55E00"
 #: From the worst value to the best, which stands out on any background.
 _SHARES, _RGB = (0.0, 0.5, 1.0), ((150, 150, 150), (86, 165, 220), (0, 90, 181))
-#: Maximum number of characters per line of a category, and of a name or value on hover.
+#: Maximum characters per line of a category, and of a name or value on hover.
 _WRAP, _HOVER = 14, 60
 #: Where lines in parallel coordinates leave a parameter, below its ticks.
 _BELOW = 0.42

@@ -237,7 +237,7 @@ def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
 
     A few values far below the rest would squeeze the others into one line. If a value
     is farther below the middle than `cut` times the distance from the middle to the
-    best, the range ends at 0.6 times that distance.
+    best, the range ends at 0.6 times this limit.
     """
     finite = drawable(values)
     finite = finite[np.isfinite(finite)]

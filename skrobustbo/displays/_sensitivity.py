@@ -22,9 +22,9 @@ _CURVES = ("--", "-.", ":")
 class SensitivityDisplay(Display):
     """How the score falls around the recommended point.
 
-    The curves show the worst posterior mean within a given distance of the recommended
-    point, in unit-cube coordinates: one curve for all numeric and ordered parameters
-    together, and one for each of the three most sensitive parameters.
+    The curves show the worst posterior mean within a distance of the recommended point,
+    in unit-cube coordinates: for all numeric and ordered parameters together, and for
+    each of the three most sensitive ones alone.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class SensitivityDisplay(Display):
     worst : array of shape (n,)
         Worst posterior mean within each distance.
     worst_of : dict of str to array of shape (n,)
-        The same for each ordered parameter, if only that parameter moves.
+        The same if only one ordered parameter moves.
     value_name : str, default="score"
         Label of the value axis.
 

@@ -139,7 +139,7 @@ class ConvergenceDisplay(Display):
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
         names : str or list of str, default=None
-            Names for the legend. None: the names of their policies.
+            Names for the legend. None: the policies' names.
         **options : dict
             Further arguments of `from_optimizer`.
 
@@ -178,15 +178,15 @@ class ConvergenceDisplay(Display):
             The number or name of a branch, or "all" for one line per branch, with
             candidates numbered as in the search. None: all candidates together.
         names : str or list of str, default=None
-            Names for the legend. None: the names of their policies.
+            Names for the legend. None: the policies' names.
         value_name : str, default="value"
             Label of the value axis.
         largest : float or list of float, default=None
             The largest possible value, such as 1 for an accuracy, where the band of the
             remaining gain ends. None: unknown.
         earlier : bool, default=True
-            Whether to draw values that the optimizer had before it proposed a point. In
-            `from_search`, the default is False, which leaves out values from
+            Whether to draw values that the optimizer had before it proposed any point.
+            In `from_search`, the default is False, which leaves out values from
             `previous`.
 
         Returns

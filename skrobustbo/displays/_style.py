@@ -271,7 +271,7 @@ class Ticks:
     most : int
         Initial number of ticks; categories start with one each.
     wrap : int
-        Maximum number of characters per line of a category.
+        Maximum characters per line of a category.
     whole : bool
         Whether values are whole numbers.
     text : dict

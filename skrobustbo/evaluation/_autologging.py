@@ -23,7 +23,7 @@ class _Switch:
     n : int
         The number of these threads.
     off : ExitStack
-        Turns autologging on again when the last thread closes it.
+        Turns autologging on again; the last thread closes it.
     lock : Lock
         Held while any of this changes.
     """

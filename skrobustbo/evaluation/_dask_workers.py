@@ -41,11 +41,11 @@ class Place:
     Attributes
     ----------
     is_lost : bool
-        Whether the worker has left the cluster.
+        Whether the worker has left.
     was_alone : bool
-        Whether only one fold was running when the worker was lost.
+        Whether a single fold was running at its loss.
     is_known : bool
-        Whether the outcome of its startup has been recorded.
+        Whether its startup has been recorded.
     process : tuple or None
         Machine name and process ID; None until the worker is ready.
     """

@@ -36,7 +36,7 @@ class OutOfFold:
 
     @property
     def n_classes(self) -> int | None:
-        """Number of classes, 0 for a regressor, or None if there are no predictions."""
+        """Number of classes, 0 for a regressor; None without predictions."""
         return None if self.recorder is None else len(self.recorder.classes)
 
     def check(self, splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:

@@ -73,18 +73,16 @@ class Running:
     results : dict of int to FoldResult
         Results by split.
     errors : dict of int to Exception
-        Exceptions by split; the folds may turn out not to be needed.
+        Exceptions by split, for folds that may not be needed.
     n_used : int
         Number of folds used so far, in the order of the splits. Decisions depend only
         on these folds.
     is_over : bool
         Whether no more folds are needed.
     chance : float
-        Probability, after the latest fold, that the candidate beats the best one;
-        initially 1.
+        Probability that the candidate beats the best one; initially 1.
     estimate : (float, float) or None
-        If the candidate was stopped: the expected mean score and its standard
-        deviation.
+        The expected mean score of a stopped candidate, and its standard deviation.
     """
 
     trial: Evaluation

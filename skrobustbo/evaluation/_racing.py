@@ -41,8 +41,8 @@ class FoldEffects:
     df : int
         Degrees of freedom of `variance`.
     unit : float, default=1.0
-        Unit of the scores in `variance`: a power of two. It differs from 1 only if
-        scores are so large or small that their squares would over- or underflow.
+        Unit of the scores in `variance`: a power of two, and 1 unless the squares of
+        scores would over- or underflow.
     """
 
     effects: Array

@@ -32,9 +32,9 @@ class ResourceAxis:
     seed : int
         Seed for the subsets.
     strata : array of shape (n_samples,) or None
-        Class of each row, used to stratify the subsets; None if there are no classes.
+        Class of each row, to stratify the subsets, if any.
     groups : array of shape (n_samples,) or None
-        Group of each row, as subsets contain whole groups; None if there are no groups.
+        Group of each row, if any; subsets contain whole groups.
     """
 
     name: str
@@ -47,7 +47,7 @@ class ResourceAxis:
     def params(self, amount: float | None) -> Mapping[str, Any]:
         """Return the parameter that sets an amount, if the resource is one.
 
-        An amount of None is the full amount.
+        None means the full amount.
         """
         if self.name == ROWS:
             return {}

@@ -53,8 +53,8 @@ class Stops:
     Parameters
     ----------
     max_time : float, default=None
-        Time limit of the search in seconds. A candidate starts only if, judging by the
-        median duration of recent folds, it will finish in time; a running one continues
+        Time limit of the search in seconds. A candidate starts only if it should finish
+        in time, given the median duration of recent folds; a running one continues
         until the limit.
     fit_timeout : float, default=None
         Time limit of one fold in seconds.
@@ -171,7 +171,7 @@ class Stops:
     # Time -----------------------------------------------------------------------------
 
     def over(self) -> bool:
-        """Return whether there is no point in choosing another candidate."""
+        """Return whether another candidate would be pointless."""
         self._asked = time.monotonic()
         # At the end, the models predict the candidates' scores once more.
         needs = self._candidate_seconds() + 2 * self._choosing

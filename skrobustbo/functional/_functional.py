@@ -155,8 +155,7 @@ def minimize(
     Returns
     -------
     result : scipy.optimize.OptimizeResult
-        As in `maximize`. ``fun`` and ``values`` have the sign of `func`, but
-        ``optimizer`` maximises its negative.
+        As in `maximize`, but ``optimizer`` maximises the negative of `func`.
 
     Raises
     ------

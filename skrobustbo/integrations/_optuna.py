@@ -184,7 +184,7 @@ def split(proposals: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def joined(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the proposals in system attributes, or none if they are incomplete."""
+    """Return the proposals in system attributes; empty if incomplete."""
     n, _, first = str(attributes.get(f"{PREFIX}0", "")).partition(" ")
     try:
         rest = [attributes[f"{PREFIX}{i}"] for i in range(1, int(n))]

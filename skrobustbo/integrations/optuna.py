@@ -61,8 +61,8 @@ class RobustSampler(_BaseSampler):
     horizon : int, default=None
         Total number of planned trials, if known; some policies use it.
     independent_sampler : optuna.samplers.BaseSampler, default=None
-        Draws parameters that no finished trial has, such as all parameters of the first
-        trial. Default: random sampling.
+        Draws parameters that no finished trial has, as in the first trial. Default:
+        random sampling.
     constraints_func : callable, default=None
         Takes a finished trial and returns numbers; any number above 0 is a violation. A
         trial with a violation counts as a failure. Constraints that the objective sets
@@ -81,8 +81,8 @@ class RobustSampler(_BaseSampler):
     only in some trials belongs to a separate group with its own models.
 
     All workers' running trials count as pending points. Trials that fail or violate a
-    constraint count as failures. A pruned trial counts with its last intermediate
-    value, or with the median of the completed trials before it if that is worse.
+    constraint count as failures. A pruned trial counts with its last intermediate value
+    or the median of the completed trials before it, whichever is worse.
 
     Examples
     --------

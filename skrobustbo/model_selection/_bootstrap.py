@@ -51,7 +51,7 @@ class Metric:
     of_rows : dict of arrays of shape (n,)
         Further arguments by row, such as sample weights.
     errors : list of Exception
-        The last exception that the metric raised, if any.
+        The metric's last exception, if any.
     """
 
     function: Callable[..., Any]
@@ -143,7 +143,7 @@ def bootstrapped(
 ) -> tuple[Array, Array]:
     """Return the scores of all candidates on all rows and on bags of rows.
 
-    A bag consists of as many units (rows or groups of rows) as there are, drawn with
+    A bag holds as many units (rows or groups of rows) as there are, drawn with
     replacement. A drawn row brings its predictions from all folds. As in
     cross-validation, a sample's score is the mean of its folds' scores, with folds
     weighted by their number of drawn rows relative to their size. Folds with an
@@ -158,7 +158,7 @@ def bootstrapped(
     rng : Generator
         Draws the units.
     tell : callable
-        Called with the number of bags scored so far and the total number.
+        Called with the numbers of scored bags and of all bags.
 
     Returns
     -------
@@ -202,8 +202,8 @@ def without_one(
     Returns
     -------
     scores : array of shape (k, m)
-        nan if undefined. k is the number of units, or the number of bags if there are
-        fewer; the units are then chosen at random.
+        nan if undefined. k is the number of units or, if smaller, of bags; the units
+        are then drawn.
     """
     n, step = _amounts(folds, n_units)
     left_out = rng.permutation(n_units)[:n]

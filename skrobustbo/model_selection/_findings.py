@@ -136,7 +136,7 @@ class Findings:
 
     @cached_property
     def highest(self) -> int | None:
-        """Index of the highest score; None if there is no score."""
+        """Index of the highest score, if any."""
         found = np.isfinite(self.scores).any()
         return int(np.nanargmax(self.scores)) if found else None
 

@@ -35,17 +35,15 @@ class LoadedSearch:
         ``params``, ``branch``, ``score``, ``split_scores``, ``fit_time``,
         ``score_time``, ``failure``, ``model_label``, ``model_mean``, ``model_std``.
     n_unfinished : int
-        Number of candidates with missing folds, because they are running or were
-        interrupted.
+        Number of candidates with missing folds: running or interrupted ones.
     n_folds : int
         Number of finished folds.
     status : {"running", "finished", "unfinished"} or None
         "unfinished": the process is gone, or the search ended with an error; repeat the
-        call to resume. None: unknown, for example because the search may be running on
-        another machine.
+        call to resume. None: unknown, for example on another machine.
     stop_reason : str or None
-        `stop_reason_` of the latest call to `fit`; "error" if it raised an error, None
-        if it has not ended.
+        `stop_reason_` of the latest call to `fit`; "error" if it failed, None if it has
+        not ended.
     running_time : float
         Seconds spent in all calls to `fit` that were not killed.
     estimator, policy : str
@@ -57,15 +55,15 @@ class LoadedSearch:
     random_state : int
         The seed.
     metrics : list of str
-        The metrics; empty if there is only one or no fold is finished.
+        The metrics; empty if there is only one, or before any fold.
     metric : str or None
         The metric in ``score``; None if there is only one metric.
     space : list of dict
         For each branch, maps each parameter to a list of choices, or to None if it is
         numeric. Choices that are objects, such as estimators, appear as text.
     settings : dict of dict
-        Describes everything that a resumed call must match: the data, the parameters of
-        the estimator, the ranges of the space, ``cv``, ``scoring``, and settings.
+        Everything that a resumed call must match, in words: the data, the estimator's
+        parameters, the ranges of the space, ``cv``, ``scoring`` and settings.
     versions : dict
         Versions of the packages that wrote the checkpoint.
     """

@@ -51,7 +51,7 @@ class Honest(NamedTuple):
 
 
 def first_best(scores: Array) -> Array:
-    """Return each row's first score that is as good as the best."""
+    """Return the index of each row's first score that equals the best."""
     best = scores.max(axis=-1, keepdims=True)
     return np.argmax(scores >= best - _ROUNDING * np.abs(best), axis=-1)
 
@@ -88,8 +88,8 @@ def effective(n_units: int, without: Array) -> float:
     """Return the effective number of rows behind the spread of a score.
 
     This many normally distributed rows would determine the spread equally well. If a
-    few rows matter most, for example in a rare class, the effective number is far below
-    the number of rows, because the error of a variance depends on the fourth moment.
+    few rows matter most, as with a rare class, it is far below the number of rows,
+    because the error of a variance depends on the fourth moment.
 
     Parameters
     ----------

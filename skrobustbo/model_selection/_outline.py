@@ -43,7 +43,7 @@ _NOT_COMPARED = _OF_A_CALL | {
     "search_metric",
 }
 
-#: Maximum number of characters of a parameter's choices; candidates show longer ones by
+#: Maximum characters of a parameter's choices; candidates show longer ones by
 #: index.
 _LONGEST = 1_000_000
 #: Maximum number of items in a dict that is stored unchanged.

@@ -61,7 +61,7 @@ def staged(
 
 
 def _strata(estimator: Any, y: Any) -> Any:
-    """Return the class of each row as a number, or None if there are no classes."""
+    """Return the class of each row as a number, if there are classes."""
     if not is_classifier(estimator) or y is None:
         return None
     has_classes = type_of_target(y) in ("binary", "multiclass")

@@ -65,8 +65,8 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         values to choose from, or a frozen `scipy.stats` distribution. A list of dicts
         defines branches of one search, each with its own parameters, such as the models
         to choose from. Promising branches get more of the budget. "suggested" searches
-        the most important parameters from `suggested_space`, and more of them when
-        there are more candidates.
+        the most important parameters from `suggested_space`; more candidates allow more
+        parameters.
     n_iter : int, default=50
         Number of candidates to evaluate, including the initial ones.
     policy : str or Policy, default="robust"
@@ -83,8 +83,8 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     include_default : bool, default=True
         Whether the first candidate is the estimator as given. It counts towards
         `n_iter` and always gets a full evaluation on every fold. The best score is
-        therefore never below that of the untuned estimator, unless the latter cannot be
-        fitted. See the notes.
+        therefore never below the untuned estimator's, unless fitting that fails. See
+        the notes.
     previous : search, str, dict, DataFrame or PreviousCandidates, default=None
         Candidates from an earlier search, for example over a narrower space: a fitted
         search, the path of a checkpoint, a ``cv_results_`` dict or table (also from
@@ -121,8 +121,8 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     max_time : float, default=None
         Time limit of the search in seconds, excluding the refit. The search overruns it
         by at most one fold, and starts no candidate that it does not expect to finish.
-        If there is time for fewer than `n_iter` candidates, "robust" plans for that
-        number and refines the best ones towards the end.
+        If the time allows fewer than `n_iter` candidates, "robust" plans for that
+        number and refines the best ones at the end.
     fit_timeout : float, default=None
         Time limit of one fold in seconds, including scoring. A fold that takes longer
         is killed and counts as failed. With a limit, folds run in separate worker
@@ -183,8 +183,8 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         the space), ``score``, ``split_scores`` (a dict of lists if there are several
         metrics), ``fit_time`` and ``score_time`` (seconds, over all folds), ``failure``
         (one line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
-        `cv_results_`. An exception in it becomes a warning. It is not called for
-        candidates already complete in the checkpoint. For MLflow, pass a
+        `cv_results_`. If it raises an error, you get a warning. It skips candidates
+        already complete in the checkpoint. For MLflow, pass a
         `skrobustbo.integrations.mlflow.MLflowCallback`.
 
     Attributes
@@ -202,7 +202,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     optimizer_ : Optimizer
         The optimizer. You can inspect it, or ask it for more candidates.
     n_iter_ : int
-        Number of evaluated candidates, or of evaluations if there is a `resource`.
+        Number of evaluated candidates; with `resource`, number of evaluations.
     n_resources_, n_candidates_, min_resources_, max_resources_
         With `resource`, as in `HalvingRandomSearchCV`: the amounts in ascending order,
         the number of candidates evaluated with each, the smallest amount and the full
@@ -235,7 +235,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     ``joblib.parallel_config("loky", inner_max_num_threads=...)``.
 
     The first Ctrl-C (or SIGTERM) ends the search with the candidates finished so far. A
-    second one aborts it. The results leave out candidates with unfinished folds, which
+    second one aborts it. Candidates with unfinished folds are not in the results, but
     stay pending in `optimizer_`.
 
     The estimator as given is candidate 0 (`include_default`). If its current values for
@@ -250,10 +250,10 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     or a searched pipeline step has no estimator yet.
 
     A `checkpoint` is a database without pickles. Opening one runs no code, whoever
-    wrote it, and `fit` checks everything that it reads. It does trust the scores. It
-    compares functions by name, and random generators by type. The file is locked while
-    `fit` runs. Between calls, you may change `n_jobs`, `pre_dispatch`, `verbose`,
-    `refit`, `max_time` and `tol`, and increase `n_iter`.
+    wrote it, and `fit` checks everything it reads, but trusts the scores. It compares
+    functions by name, and random generators by type. The file is locked while `fit`
+    runs. Between calls, you may change `n_jobs`, `pre_dispatch`, `verbose`, `refit`,
+    `max_time` and `tol`, and increase `n_iter`.
 
     With `racing`, the scores of folds that did not run are nan in `cv_results_`. The
     mean score of a stopped candidate is nan too, so it ranks last and is never the
@@ -270,10 +270,9 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     The scores in `previous` must come from the same data, estimator and metric, because
     the model treats them like its own. The best earlier candidate is evaluated again,
     so the winner has always been fitted in this call. For scores from other data, pass
-    a `PreviousCandidates` with ``same_data=False``. The search then tries the best
-    three of them first, and makes no other use of them. It detects by itself if a
-    checkpoint comes from other data, or a fitted search had a different number of rows
-    or columns.
+    a `PreviousCandidates` with ``same_data=False``. The search then only tries the best
+    three first. It detects by itself if a checkpoint comes from other data, or a fitted
+    search had a different number of rows or columns.
 
     The honest score uses the metric of `best_score_`, or `search_metric` if there are
     several metrics and `refit` names none. It refers to the candidate with the highest
@@ -416,7 +415,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         """Plot how the search went and which parameters matter.
 
         The figure combines a `ConvergenceDisplay` and, if the policy has a model, an
-        `ImportanceDisplay`, both from `skrobustbo.displays`.
+        `ImportanceDisplay`.
 
         Returns
         -------
@@ -544,11 +543,11 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         the result is the same as when you repeat `fit` with a larger `n_iter`.
 
         `resume` ignores your changes to `optimizer_` through `ask` or `tell`.
-        `max_time` starts again, and with it the number of candidates that it allows and
-        "robust" plans for. The tuner proposes the earlier candidates once more, which
-        takes time but needs no fits. If `resume` raises an error, the earlier results
-        stay. With `honest_score=True`, a fitted search without a checkpoint keeps the
-        predictions in memory.
+        `max_time` starts again, as does the number of candidates that "robust" plans
+        for within it. The tuner proposes the earlier candidates again, which takes time
+        but no fits. If `resume` raises an error, the earlier results stay. With
+        `honest_score=True`, a fitted search without a checkpoint keeps the predictions
+        in memory.
 
         Examples
         --------

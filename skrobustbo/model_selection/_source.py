@@ -51,8 +51,7 @@ class OptimizerSource:
     resource : ResourceAxis or None
         The resource that evaluations use, if any.
     schedule : Schedule
-        Decides when to request candidates and pass on their values, and holds the
-        races.
+        Decides when to request candidates, and holds the races.
     """
 
     def __init__(
@@ -195,7 +194,7 @@ class OptimizerSource:
     # Races ----------------------------------------------------------------------------
 
     def _races(self) -> Races | None:
-        """Return the races of the search, or None if there is no racing."""
+        """Return the search's races, if any."""
         rules = racing_of(self._search)
         if rules is None:
             return None

@@ -24,9 +24,9 @@ def from_cv_results(
     ----------
     cv_results : dict of arrays or DataFrame
         The ``cv_results_`` of `RobustBayesSearchCV`, `GridSearchCV`,
-        `RandomizedSearchCV` or a similar search, as a dict or a table, or the table
-        from `trials_dataframe()`. Candidates stopped by a race are left out, because
-        their mean score is unknown.
+        `RandomizedSearchCV` or a similar search, as a dict or a table, or a
+        `trials_dataframe()`. Candidates stopped by a race are left out, because their
+        mean score is unknown.
     metric : str, default=None
         The metric to maximise, if there are several.
     same_data : bool, default=True
@@ -91,7 +91,7 @@ def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
     Parameters
     ----------
     study : optuna.Study
-        A study with one objective, which must be the score that the search maximises.
+        A study with one objective: the score that the search maximises.
     same_data : bool, default=True
         As in `PreviousCandidates`.
 

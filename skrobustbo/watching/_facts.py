@@ -11,7 +11,7 @@ from skrobustbo._names import count, printable
 from skrobustbo._text import clipped, duration
 from skrobustbo.model_selection import ENDS, LoadedSearch, last_initial
 
-#: Maximum number of characters of a text, such as a choice, and of a failure's cause.
+#: Maximum characters of a text, such as a choice, and of a failure's cause.
 _LONG, _CAUSE = 60, 200
 #: Statuses of candidates without a full score, and statuses that are counted.
 _PARTIAL = ("stopped", "partial")
