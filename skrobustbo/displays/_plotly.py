@@ -314,7 +314,7 @@ def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[in
         here = None if math.isnan(share) else share
         x += [here, None, here]
         y += [rail, None, rail + _BELOW]
-    return x[:-2], y[:-2], ([_DOT, 0, 0] * len(rails))[:-2]  # without the last exit
+    return x[:-2], y[:-2], ([_DOT, 0, 0] * len(rails))[:-2]  # no line leaves the last
 
 
 def _add_ticks(figure: Any, scale: Scale, rail: float) -> None:

@@ -43,7 +43,7 @@ class Place:
     is_lost : bool
         Whether the worker has left.
     was_alone : bool
-        Whether a single fold was running at its loss.
+        Whether it was running a single fold when it was lost.
     is_known : bool
         Whether its startup has been recorded.
     process : tuple or None

@@ -155,7 +155,8 @@ def minimize(
     Returns
     -------
     result : scipy.optimize.OptimizeResult
-        As in `maximize`, but ``optimizer`` maximises the negative of `func`.
+        As in `maximize`, with ``fun`` and ``values`` from `func`; ``optimizer``
+        maximises its negative.
 
     Raises
     ------

@@ -202,8 +202,8 @@ def without_one(
     Returns
     -------
     scores : array of shape (k, m)
-        nan if undefined. k is the number of units or, if smaller, of bags; the units
-        are then drawn.
+        nan if undefined. k is the number of units, or of bags if that is smaller; the
+        units are then drawn.
     """
     n, step = _amounts(folds, n_units)
     left_out = rng.permutation(n_units)[:n]
