@@ -1,4 +1,4 @@
-"""Ask and tell."""
+"""The ask-and-tell optimizer."""
 
 from skrobustbo.optimizer._checks import checked_value as checked_value
 from skrobustbo.optimizer._checks import paired as paired

@@ -1,4 +1,4 @@
-"""Choose the branch to ask next, by balancing suspected regret."""
+"""Choice of the next branch by balancing suspected regret."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from skrobustbo.surrogate import Posterior
 
 Array = NDArray[np.float64]
 
-#: Probability that noise makes the elimination test drop the branch of the optimum.
+#: Probability that noise eliminates the branch that contains the optimum.
 _DELTA = 0.1
 #: Width of a branch's band, in standard deviations of its model.
 BETA = 2.0
-#: The most promising branch is suspected to lose this times sqrt(n) in n queries.
+#: Suspected loss of the most promising branch in n queries, divided by sqrt(n).
 _GROWTH = 3.0
-#: Largest suspected loss of a branch per query, in units of what is left to gain.
+#: Largest suspected loss of a branch per query, in units of the remaining gain.
 _MOST = 2.0
 #: Queries before a branch may be eliminated.
 _LEAST = 3
@@ -35,13 +35,13 @@ class BranchState:
     Attributes
     ----------
     t : int
-        Number of queries told so far, without initial points and points told unasked.
+        Number of queries told so far, excluding initial points and points never asked.
     alive : list of int
         B: the surviving branches.
     members : list of list of int
         S: for each branch, the positions of its queries among the told values.
     widths : list of list of float
-        For each of those queries, how far the value may lie below the branch's promise,
+        For each of these queries, how far its value may lie below the branch's promise,
         in units of the objective.
     """
 
@@ -71,13 +71,12 @@ class OptimisticBound:
     upper : float
         U: the most optimistic value anywhere in the branch.
     reached : float
-        The largest mean at a told point that did not fail; minus infinity if all
-        failed.
+        The largest mean at a successful point; minus infinity if all failed.
     posterior : Posterior
         The model. It sees a value y as ``(y - shift) / scale``.
     shift, scale : float
     unit : float
-        The scale; nan if unknown.
+        Equal to `scale` if the scale is known, otherwise nan.
     """
 
     upper: float
@@ -88,7 +87,7 @@ class OptimisticBound:
     unit: float
 
     def width(self, x: Array) -> float:
-        """Return how far `x` may lie below the promise; nan if unknown."""
+        """Return how far the value at `x` may lie below the promise; nan if unknown."""
         if math.isnan(self.unit):
             return math.nan
         low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
@@ -100,8 +99,8 @@ class BranchBalancer:
 
     This is the rule of `HBGPUCB` (Ziomek, Adachi, Osborne 2024, Algorithm 2), with
     branches instead of candidate models. Both use `RegretBalancer`. The suspected
-    regret of a model comes from theory; that of a branch comes from a model of its
-    values.
+    regret of a model comes from theory, whereas a branch's suspected regret comes from
+    a model of its values.
 
     Pseudo-code (B: surviving branches; S: queries of each; mu, sigma: of a MAP model of
     the branch's own values, in units of the objective)::
@@ -122,33 +121,35 @@ class BranchBalancer:
        14          keep b iff |S(b)| < 3 or
                        m(b) + r(b) + (1 / |S(b)|) sum over S(b) of w >= max of L
 
-    Lines 3, 4, 8 and 9 run in the branches, the others here.
+    Lines 3, 4, 8 and 9 run in the branches, and the other lines run here.
 
-    Line 5 computes s, what is left to gain anywhere. A branch whose promise is s below
-    the best one cannot improve on the best value reached. If a branch falls short by g
-    s, it gets of the order of sqrt(n) / g queries while the best branch gets n. A model
-    of few points may be wrong elsewhere, so g is at most 2: every branch is asked
-    again, ever more rarely, until it is eliminated. This takes at least 3 queries.
+    Line 5 computes s, the gain that remains possible anywhere. A branch whose promise
+    is s below the best promise cannot improve on the best value reached. If a branch
+    falls short by g s, it gets about sqrt(n) / g queries while the best branch gets n.
+    A model of few points may be wrong elsewhere, so g is at most 2: every branch is
+    asked again, ever more rarely, until it is eliminated, which takes at least 3
+    queries.
 
     A branch in which every query failed may still succeed, but its promise does not
     raise the bar for the others. Its model uses the units of all values and counts each
-    failure as the worst of them. Beyond 3 queries, line 6 counts its n as n (n / 3)**2,
-    so that it gets of the order of the cube root of the others' queries.
+    failure as the worst of them. Beyond 3 queries, line 6 replaces its n by n (n /
+    3)**2, so the branch gets about the cube root of the number of queries that the
+    others get.
 
-    Line 14 is the test of the paper. If the policy asks the maximum of the bound
-    itself, w = 4 sigma, which is 2 beta sigma in the paper. Values are on the scale of
-    all values. xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3 delta)), with delta = 0.1 and
-    B_0 all branches. A branch that attains the maximum in line 14 stays, so the last
-    one is never removed. Failed queries count in lines 7 and 11, but not in the means
-    and sums; a branch with only failures is not tested. Pending queries count in line
-    7. Initial points belong to no S.
+    Line 14 is the test from the paper. If the policy asks for the maximiser of the
+    bound itself, w = 4 sigma, which is 2 beta sigma in the paper. Values are scaled by
+    the values of all branches. xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3 delta)),
+    where delta = 0.1 and B_0 contains all branches. A branch that attains the maximum
+    in line 14 stays, so the last one is never removed. Failed queries count in lines 7
+    and 11, but not in the means and sums; a branch with only failures is not tested.
+    Pending queries count in line 7. Initial points belong to no S.
 
     Parameters
     ----------
     n_branches : int
         Number of branches.
     noise : float
-        Standard deviation of the noise, in the units that the model sees.
+        Standard deviation of the noise, in the model's units.
     eliminate : bool
         Whether to apply line 14. False for objectives that change over time.
     """
@@ -205,15 +206,15 @@ class BranchBalancer:
         Parameters
         ----------
         branch : int
-            The branch asked.
+            The branch that was queried.
         position : int
             Position of its value among the told values.
         width : float
             w, in units of the objective.
         z : array of shape (n,)
-            All told values, in units of the model; nan for failures.
+            All told values, in the model's units; nan for failures.
         scale : float
-            One unit of the model, in units of the objective.
+            The model's unit, in units of the objective.
         """
         self.state.t += 1  # line 2
         self.state.members[branch].append(position)  # line 10

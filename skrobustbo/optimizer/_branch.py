@@ -35,14 +35,14 @@ from skrobustbo.surrogate import (
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 
-#: Label of a query that replaces one whose model failed.
+#: Label of a replacement query, chosen after a model failed.
 FALLBACK = "fallback"
-#: Metadata stored as fields of a trial, and those removed from it afterwards.
+#: Metadata stored as fields of a trial, and metadata removed from it afterwards.
 _PREDICTED = ("label", "length_scales", "divisor", "mean", "std")
 _NOT_KEPT = ("length_scales", "divisor")
-#: The model of predictions if the kernel of the policy fails: Matern-5/2.
+#: The fallback model for predictions if the policy's kernel fails: Matern-5/2.
 _DEFAULT = Policy()
-#: Finite spaces up to this size are searched whole, others on a Sobol sample.
+#: Finite spaces up to this size are searched exhaustively, others by a Sobol sample.
 _MOST_LISTED, _SAMPLE = 4096, 512
 
 
@@ -58,9 +58,9 @@ def warn_of_failure(error: Exception) -> None:
 class Branch:
     """The search within one branch.
 
-    It sees only its own points and values, so it proposes the same points as a search
-    of this branch alone, and outliers in other branches do not change its scale. If all
-    its values are equal, it uses the scale of all values.
+    A branch uses only its own points and values, so it proposes the same points as a
+    search of this branch alone, and outliers in other branches do not change its scale.
+    If all its values are equal, it uses the scale of the values of all branches.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class Branch:
         return self._random_point(n_asked) if self.history.seen(x) else x
 
     def _random_point(self, n_asked: int) -> Array:
-        """Return a random point, a new one if possible."""
+        """Return a random point, if possible one that has not been asked."""
         try:
             return self.maximizer(n_asked, repeats=False).random()
         except SpaceExhausted:
             return self.maximizer(n_asked, repeats=self.policy.repeats).random()
 
     def trial(self, x: Array, kind: str, **others: Any) -> Trial:
-        """Return a trial of this branch; its label is its kind by default."""
+        """Return a trial of this branch, labelled with its kind by default."""
         others = {"params": self.space.decode(x), "label": kind, **others}
         return Trial(x=x, branch=self.index, kind=kind, **others)
 
@@ -132,7 +132,7 @@ class Branch:
 
     @property
     def remembered(self) -> list[Trial]:
-        """The told trials that the policy currently uses."""
+        """The evaluated trials that the policy currently uses."""
         told = self.history.told
         if self.state is None:
             return list(told)
@@ -174,12 +174,12 @@ class Branch:
         return np.array([trial.x for trial in every]).reshape(-1, self.space.n_columns)
 
     def _units(self, shaped: bool) -> tuple[Array, float, float, bool]:
-        """Return the values of the branch, their shift and scale, and if that is known.
+        """Return the values of the branch, their shift and scale, and if it is known.
 
-        If all values are equal, the scale is that of all branches. If all failed, the
-        shift is too, and each failure counts as the worst value of all branches. A
-        fixed scale of 1 would make the result depend on the units of the objective. The
-        scale is unknown if the values of all branches are equal.
+        If all values are equal, the scale comes from all branches. If all evaluations
+        failed, the shift does too, and each failure counts as the worst value of all
+        branches. A fixed scale of 1 would make the result depend on the units of the
+        objective. The scale is unknown if the values of all branches are equal.
         """
         shape = self.policy.targets if shaped else self.policy.outcomes
         z, shift, scale = shape(self.history.values)
@@ -250,7 +250,7 @@ class Branch:
         pending = self.history.pending_metadata
         argmax = self.maximizer(n_asked, repeats=self.policy.repeats)
         x, metadata = self.policy.suggest(state, models, argmax, pending)
-        self.state = state  # not earlier: a failed ask must not change anything
+        self.state = state  # only now, because a failed ask must not change anything
         return self.trial(
             x,
             "model",
@@ -271,10 +271,10 @@ class Branch:
     # For the balancer of branches ----------------------------------------------------
 
     def predict(self, X: Array, *, shaped: bool = False) -> tuple[Array, Array]:
-        """Return mean and deviation of a MAP model, in units of the objective.
+        """Return a MAP model's mean and deviation, in units of the objective.
 
-        With `shaped`, the values are scaled as by the policy; otherwise they are used
-        as they are.
+        With `shaped`, the policy transforms the values first; otherwise they are
+        unchanged.
         """
         models = self.models(0, pending=False, shaped=shaped)
         try:
@@ -298,9 +298,9 @@ class Branch:
         )
 
     def outlooks(self, n_asked: int, n: int, noise: float) -> list[Outlook] | None:
-        """Return what each model of the whole branch expects of `n` points.
+        """Return the gain that each model of the whole branch expects from `n` points.
 
-        The values have errors of standard deviation `noise`. None without a model.
+        The values have errors with standard deviation `noise`. None without a model.
         """
         if self.state is None or not len(self.history):
             return None
@@ -310,7 +310,8 @@ class Branch:
         told = {trial.x.tobytes() for trial in self.history.told}
         X = self.maximizer(n_asked, repeats=True).sample
         X = rng.permutation(X[[x.tobytes() not in told for x in X]])[:MOST_POINTS]
-        # Rows are draws: more rows add points and keep the earlier ones.
+        # Each row is a draw: further rows add points and leave the earlier ones
+        # unchanged.
         normals = rng.standard_normal((DRAWS + min(n, MOST_POINTS), len(X) + 1)).T
         spanning = self.policy.spanning(self.state, models)
         return [outlook(models[each], models, X, normals) for each in spanning]
@@ -318,8 +319,9 @@ class Branch:
     def beliefs(self, x: Array, n_asked: int) -> list[tuple[float, float]]:
         """Return mean and deviation of the objective at a pending point.
 
-        One pair per plausible model, in units of the objective, without noise. Empty
-        before there is a model, for policies without models, and if the models fail.
+        There is one pair per plausible model, in units of the objective, without noise.
+        The result is empty before there is a model, for policies without models, and if
+        the models fail.
         """
         if self.state is None or not (len(self.history) and self.policy.has_model):
             return []
@@ -356,7 +358,7 @@ class Branch:
         return float(self.predict(X, shaped=True)[0].min())
 
     def optimistic_bound(self) -> OptimisticBound:
-        """Return an optimistic bound on the branch from a MAP model of its values.
+        """Return an optimistic bound for the branch from a MAP model of its values.
 
         The bound is cached until a value, its error or its unit changes.
         """

@@ -63,11 +63,11 @@ def checked_value(value: Any) -> float:
 def paired(
     params: Mapping[str, Any] | Sequence[Mapping[str, Any]], value: Any
 ) -> list[tuple[Params, float]]:
-    """Return pairs of points and values, for one point or several."""
+    """Return pairs of points and values, for one or more points."""
     if isinstance(params, Mapping):
         return [(plain_params(params), checked_value(value))]
     points = listed_params(params)
-    # Without NumPy, which would turn booleans into numbers.
+    # NumPy would turn booleans into numbers.
     values = list(value) if _lists(value) else [value]
     if len(points) != len(values):
         raise ValueError(
@@ -119,7 +119,7 @@ def check_return_resource(flag: Any, amounts: Sequence[float]) -> None:
 def read_results(cv_results: Any, metric: str | None) -> Found:
     """Return params and mean test scores of `cv_results_` or a table made from it.
 
-    Candidates that were evaluated only in part are left out.
+    Candidates with only partial evaluations are left out.
 
     Raises
     ------
@@ -145,9 +145,9 @@ def read_results(cv_results: Any, metric: str | None) -> Found:
 
 
 def _partial(columns: Any, names: Sequence[str], n: int) -> NDArray[np.bool_]:
-    """Return a mask of the candidates that were evaluated only in part.
+    """Return a mask of the candidates with only partial evaluations.
 
-    They were stopped by a race, or had a smaller amount of a resource than others.
+    They were stopped by a race, or had less of a resource than others.
     """
     partial = np.zeros(n, dtype=bool)
     if "raced" in names:
@@ -204,7 +204,7 @@ def _scores(cv_results: Any, name: str) -> NDArray[np.float64]:
 
 
 def _params(cv_results: Any, names: list[str]) -> list[Params]:
-    """Return the params dicts, from the column of dicts or from one column each."""
+    """Return the params dicts, from a column of dicts or one column per parameter."""
     if "params" in names:
         given = cv_results["params"]
         given = list(given) if is_listing(given) else [given]
@@ -234,7 +234,8 @@ def fitting(found: Found, encode: Callable[[Params], Any]) -> Found:
     Warns
     -----
     UserWarning
-        If points are left out: how many, and why the first one is.
+        If points are left out. The message gives their number and the reason for the
+        first.
     """
     kept, refused = [], []
     for params, value in found:

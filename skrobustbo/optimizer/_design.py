@@ -1,4 +1,4 @@
-"""The initial design of one space, and a pool of feasible points."""
+"""The initial design for one space, and a pool of feasible points."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from skrobustbo.space import Space
 
 Array = NDArray[np.float64]
 
-#: Number of points tested for feasibility: at first, and at most.
+#: Initial and maximum number of points tested for feasibility.
 _FIRST, _MOST = 256, 2**16
-#: Number of feasible points wanted, and rounds of searching near the first ones.
+#: Number of feasible points wanted, and rounds of searching near those found first.
 _POOL, _ROUNDS = 256, 16
 
 
@@ -25,14 +25,14 @@ class Design:
     """Feasible points that cover a space.
 
     The first `n_planned` points form a space-filling design; the others come from a
-    scrambled Sobol sequence. Where feasible points are rare, more are searched near the
-    known ones. They form the pool from which the maximiser starts. Design and pool
-    depend only on the seed.
+    scrambled Sobol sequence. If feasible points are rare, more are sought near the
+    known ones. The feasible points form the pool from which the maximiser starts.
+    Design and pool depend only on the seed.
 
     Attributes
     ----------
     n_planned : int
-        Number of points planned; set before the first point is asked for.
+        Number of points planned; set before the first point is requested.
     """
 
     def __init__(self, space: Space, seed: int, branch: int = 0) -> None:
@@ -66,7 +66,7 @@ class Design:
         return design(self.n_planned, self.space.n_uniform, self._stream(0))
 
     def _find(self, n: int) -> None:
-        """Extend the sequence until it has given `n` feasible points."""
+        """Extend the sequence until it contains `n` feasible points."""
         while len(self._found) < n and self._n_drawn < _MOST:
             total = max(_FIRST, 2 * self._n_drawn)
             U = self._uniform(total)[self._n_drawn :]
@@ -82,12 +82,12 @@ class Design:
 
     @property
     def _listed(self) -> bool:
-        """Whether the pool holds all feasible points, as there are so few."""
+        """Whether there are so few feasible points that the pool holds them all."""
         return self.space.size <= _POOL
 
     @cached_property
     def pool(self) -> Array:
-        """Distinct feasible points, shape (p, n_columns); empty if none is found."""
+        """Distinct feasible points, shape (p, n_columns); empty if none are found."""
         if self._listed:
             return self.space.enumerate()
         self._find(1 if len(self._known) else _POOL)

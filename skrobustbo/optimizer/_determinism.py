@@ -14,14 +14,14 @@ class Purpose(IntEnum):
     POINTS = 0
     #: Starts and draws of the likelihood fits.
     MODELS = 1
-    #: Draws from the models, to estimate what is left to gain.
+    #: Draws from the models, to estimate the remaining gain.
     DRAWS = 2
 
 
 def stream(
     seed: int, branch: int, ask: int, purpose: Purpose = Purpose.POINTS
 ) -> np.random.Generator:
-    """Return the random stream of one purpose; equal arguments give equal streams.
+    """Return the random stream for one purpose; equal arguments give equal streams.
 
     No generator state has to be stored. Branches and seeds never share a stream.
     """

@@ -12,22 +12,22 @@ from skrobustbo.surrogate import Models, Posterior
 
 Array = NDArray[np.float64]
 
-#: Number of draws in an average, and largest number of points drawn at.
+#: Number of draws per average, and largest number of points in a draw.
 DRAWS, MOST_POINTS = 256, 512
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What one model expects of a branch, in units of the objective.
+    """One model's expectations for a branch, in units of the objective.
 
     Attributes
     ----------
     best : array of shape (DRAWS,)
-        Draws of the value at the told point of highest mean; minus infinity if all
-        failed.
+        Draws of the value at the evaluated point with the highest mean; minus infinity
+        if all evaluations failed.
     found : array of shape (DRAWS,)
-        From the same draws, the highest value of the chosen points; minus infinity
-        without any.
+        From the same draws, the highest value among the chosen points; minus infinity
+        if there are none.
     """
 
     best: Array
@@ -35,10 +35,10 @@ class Outlook:
 
 
 def outlook(posterior: Posterior, models: Models, X: Array, normals: Array) -> Outlook:
-    """Return what a model expects of points chosen by Thompson sampling.
+    """Return a model's expectations for points chosen by Thompson sampling.
 
-    Each chosen point maximises one joint draw from the model. Separate draws give its
-    value, without noise.
+    Each chosen point maximises one joint draw from the model. Its value, without noise,
+    comes from separate draws.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def expected_gain(branches: Sequence[Sequence[Outlook]]) -> float:
     """Return an upper bound on the expected rise of the best value.
 
     Each branch is judged by its least favourable model, and the gains of the branches
-    are added. The value that a branch has reached is taken from its worst model.
+    are added. The value that a branch has reached is the lowest that any of its models
+    gives.
     """
     reached = [min(float(each.best.mean()) for each in models) for models in branches]
     total = 0.0

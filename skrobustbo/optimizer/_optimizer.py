@@ -73,37 +73,39 @@ def _as_told(branch: Branch, x: Array) -> Params:
 
 
 class Optimizer:
-    """Maximise an expensive function by asking for points and telling their values.
+    """Maximise an expensive function through an ask-and-tell interface.
 
     Parameters
     ----------
     space : Space, dict or list of dict
-        The search space; dicts as in `Space`. A list of dicts defines branches of one
-        search. Each branch has its own models, and promising branches get more
+        The search space, given as for `Space`. A list of dicts defines the branches of
+        one search. Each branch has its own models, and promising branches get more
         evaluations.
     policy : str or Policy, default="robust"
-        How to choose points: a name from `skrobustbo.policies.available` or an object.
+        How to choose points: a name from `skrobustbo.policies.available`, or a policy
+        object.
     n_initial_points : int, default=None
-        Number of points before the model takes over. Points of `initial_params` and
-        points told without being asked count; the others cover the space (see
-        `Space.sample`). By default, 2 d + 2 (at least 3) for each branch of d
-        parameters, but at most a third of the horizon in all. Every branch gets at
-        least two if the horizon allows.
+        Number of points before the model takes over. This includes `initial_params` and
+        points told without being asked; the others cover the space (see
+        `Space.sample`). The default is 2 d + 2 (at least 3) for each branch with d
+        parameters, but at most a third of the horizon in total. Every branch gets at
+        least two points if the horizon allows.
     initial_params : list of dict, default=None
         Points to ask first.
     constraints : callable, default=None
-        Takes a params dict of plain Python values and returns True if the point may be
-        asked. Points that you tell may violate it.
+        A function that takes a params dict of plain Python values and returns True if
+        the point is feasible. Points that you tell may violate the constraints.
     horizon : int, default=None
-        Number of planned evaluations, if known; some policies use it. You may change it
-        before any `ask`, for example to fit a time limit. The initial design and the
+        Number of planned evaluations, if known. Some policies use it. You can change it
+        before any `ask`, for example to meet a time limit. The initial design and the
         policies for changing objectives keep the first value.
     resources : list of float, default=None
         Amounts of a resource, such as epochs or rows, in ascending order; the last is
-        the full amount. Points are first evaluated with a small amount, and good ones
-        again with more: see `ask` and `tell`. `horizon` counts full evaluations.
+        the full amount. Points are first evaluated with a small amount, and good points
+        are evaluated again with more: see `ask` and `tell`. `horizon` counts full
+        evaluations.
     random_state : int, RandomState or None, default=None
-        Seed of all randomness. The same seed and values give the same points.
+        Random seed. The same seed and values give the same points.
 
     Attributes
     ----------
@@ -122,7 +124,7 @@ class Optimizer:
     remembered_ : list of int
         Positions in `history_` of the values that the policy currently uses.
     models_ : dict of str to IncrementalGPR
-        The Gaussian processes in use, each a fitted scikit-learn regressor.
+        The Gaussian processes in use, as fitted scikit-learn regressors.
 
     Raises
     ------
@@ -184,7 +186,7 @@ class Optimizer:
         given = [self._given(p) for p in listed_params(first, "initial_params")]
         check_first(given, rule)
         n_initial = optional_count("n_initial_points", n_initial_points, "Optimizer")
-        #: Number of evaluations begun, without those of an earlier search.
+        #: Number of evaluations begun, excluding those of an earlier search.
         self._n_begun = 0
         self._trials, regions = Trials(), space.owned
         amounts = () if resources is None else checked_amounts(resources)
@@ -238,27 +240,29 @@ class Optimizer:
     def ask(self, n: int | None = None, *, return_resource: bool = False) -> Any:
         """Return the next point to evaluate, or a list of `n` points.
 
-        Points that were asked but not told are pending. They are never asked again. The
-        models take them into account: standard deviations shrink, means stay the same.
+        A point is pending from `ask` until you tell its value. Pending points are never
+        asked again. The models take them into account: standard deviations shrink,
+        while means stay the same.
 
         Parameters
         ----------
         n : int, default=None
-            Number of points; None gives one dict instead of a list.
+            Number of points. None returns one dict instead of a list.
         return_resource : bool, default=False
             Whether to return the amount of the resource for each point. Must be True if
-            the optimizer has `resources`, and False otherwise. A point may then be one
-            that was asked before, with a smaller amount.
+            the optimizer has `resources`, and False otherwise. With resources, a point
+            may be asked again with a larger amount.
 
         Returns
         -------
         params : dict or list of dict
-            With `return_resource`, a tuple ``(params, resource)`` or a list of them.
+            With `return_resource`, a tuple ``(params, resource)`` or a list of such
+            tuples.
 
         Raises
         ------
         SpaceExhausted
-            If every point of a finite space has been asked or told.
+            If a finite space has no points left.
         """
         amounts = self._rungs.amounts
         check_return_resource(return_resource, amounts)
@@ -273,7 +277,7 @@ class Optimizer:
     def _propose(self, *, first: bool = False) -> Evaluation:
         """Return the next evaluation: a new trial or a promotion.
 
-        The `first` one is a new trial with the full resource.
+        The `first` evaluation is a new trial with the full resource.
         """
         with self._lock, limited_threads():
             rungs = self._rungs
@@ -292,7 +296,7 @@ class Optimizer:
             return self._begin(Evaluation(trial, rungs.resource_of(rung), said))
 
     def _adopt(self, evaluation: Evaluation) -> None:
-        """Take over an evaluation of another optimizer as if it were asked here."""
+        """Take over another optimizer's evaluation as if it had been asked here."""
         with self._lock:
             self.horizon = evaluation.horizon or self.horizon
             trial = self._place(evaluation.params)
@@ -328,24 +332,25 @@ class Optimizer:
         *,
         resource: float | None = None,
     ) -> None:
-        """Record the value of one or several points, asked or not, in any order.
+        """Record the values of one or more points, asked or not, in any order.
 
         Parameters
         ----------
         params : dict or list of dict
-            Points of the space. A point in several branches counts for the first one.
+            Points of the space. A point in several branches counts towards the first
+            one.
         value : float or list of float
-            Values of the objective; larger is better. nan and infinite values are
+            Values of the objective; larger is better. Values of nan or infinity are
             recorded as failures, and the search avoids similar points.
         resource : float, default=None
-            The amount of the resource used, one of `resources`. None is the full
+            The amount of the resource used, one of `resources`. None means the full
             amount.
 
         Raises
         ------
         ValueError
             If a point is outside the space, a value is not a number, or the amount is
-            not one of `resources`. Nothing is recorded then.
+            not one of `resources`. In that case, nothing is recorded.
         """
         check_resource(resource, self._rungs.amounts)
         checked = [(self._place(p), number) for p, number in paired(params, value)]
@@ -359,7 +364,7 @@ class Optimizer:
     def _tell_earlier(
         self, found: Sequence[tuple[Params, float]], n_begun: int = 0
     ) -> None:
-        """Record the values of an earlier search; then number from `n_begun` on."""
+        """Record the values of an earlier search and continue with number `n_begun`."""
         self._trials.n_before = len(found)
         for params, value in found:
             self.tell(params, value)
@@ -368,7 +373,7 @@ class Optimizer:
     def _record(self, evaluation: Evaluation, value: float, std: float = 0.0) -> None:
         """Record the value of an evaluation and let the policy learn from it.
 
-        `std` is the standard deviation of its error, if the value is an estimate.
+        If the value is an estimate, `std` is the standard deviation of its error.
         """
         with self._lock:
             trial, rungs = evaluation.trial, self._rungs
@@ -433,19 +438,19 @@ class Optimizer:
     def remembered_(self) -> list[int]:
         """Positions in `history_` of the values that the policy currently uses.
 
-        These are all told values, unless the policy drops some: policies for changing
-        objectives may use resets or a window.
+        By default, the policy uses all values. Policies for changing objectives may
+        drop old ones by resets or a window.
         """
         with self._lock:
             kept = [trial for b in self._branches for trial in b.remembered]
             return sorted(trial.number for trial in kept)
 
     def recommend(self) -> Params:
-        """Return the point to deploy: for most policies the told one of best mean.
+        """Return the point to deploy: usually the evaluated one with the best mean.
 
         The mean comes from a model of all the data with MAP length scales, so a single
-        lucky value does not decide. Policies for perturbed or changing objectives have
-        rules of their own.
+        lucky value does not decide. Policies for perturbed or changing objectives use
+        their own rules.
 
         Returns
         -------
@@ -473,20 +478,21 @@ class Optimizer:
         """Copies of the Gaussian processes in use, by label.
 
         Each is a scikit-learn `GaussianProcessRegressor`, fitted to the values that the
-        policy uses. They are the surviving models (for "robust", those of its levels)
-        and the model with MAP length scales if the policy uses one. Labels are as in
-        the results, such as ``"theta=0.25"``, or ``"branch 0: theta=0.25"`` with
-        several branches. The dict is empty during the initial design. Changing the
-        copies does not affect the optimizer.
+        policy uses. The dict holds the surviving models (for "robust", the models of
+        its levels) and the model with MAP length scales if the policy uses one. The
+        labels match the results, such as ``"theta=0.25"``, or ``"branch 0:
+        theta=0.25"`` with several branches. The dict is empty during the initial
+        design. Changing the copies does not affect the optimizer.
 
         Notes
         -----
-        Points are encoded as by ``space.encode``, of the branch if there are several.
-        In models of time ("tv-gp-ucb", "ui-tvbo"), the last column is time, counted in
-        told values from 1. Targets are values as transformed and standardised by the
-        policy, minus the prior mean if a candidate has one. To get units of the
-        objective, use the attributes of the regressor: the mean is ``mean * scale_ +
-        shift_``, the standard deviation ``std * scale_``.
+        Encode points with ``space.encode``, or with the branch's space if there are
+        several branches. In models of time ("tv-gp-ucb", "ui-tvbo"), the last column is
+        the time, which is 1 for the first value told. The targets are the values as
+        transformed and standardised by the policy, minus the candidate's prior mean if
+        it has one. To convert predictions to units of the objective, use the attributes
+        of the regressor: the mean is ``mean * scale_ + shift_`` and the standard
+        deviation is ``std * scale_``.
 
         Examples
         --------
@@ -515,19 +521,19 @@ class Optimizer:
         params: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         return_std: bool = False,
     ) -> Any:
-        """Return the mean of a MAP model on all the data, in units of the objective.
+        """Return a MAP model's mean, given all the data, in units of the objective.
 
-        The model uses the values as they are, even if the policy transforms them for
-        its search. The default policy only raises values far below all others, as from
-        a diverged fit. In a branch without values, the prediction is the mean and
-        standard deviation of all values.
+        The model uses the original values, even if the policy transforms them for its
+        search. The default policy only raises values far below all others, such as
+        those from a diverged fit. In a branch without values, the prediction is the
+        mean and standard deviation of all values.
 
         Parameters
         ----------
         params : dict or list of dict
             Points of the space.
         return_std : bool, default=False
-            Whether to return the standard deviation of the function too.
+            Whether to return the standard deviation of the function as well.
 
         Returns
         -------
@@ -558,21 +564,21 @@ class Optimizer:
         """Return an upper bound on what is left to gain.
 
         With probability at least 1 - `delta`, the maximum of the objective exceeds its
-        best value at the told points by at most the bound, *if* the policy's assumption
-        holds: the objective is drawn from one of its surviving models or, for policies
-        or a `beta` with norms, is within the norm bound of one. A policy without its
-        own model uses that of `predict`. For "robust", the true length scales must be
-        the estimated ones, or half of them.
+        best value at the evaluated points by at most the bound, *if* the policy's
+        assumption holds: the objective is drawn from one of its surviving models or, if
+        the policy or its `beta` uses norms, is within the norm bound of one. A policy
+        without its own model uses the model of `predict`. For "robust", the true length
+        scales must be the estimated ones, or half of them.
 
         Parameters
         ----------
         delta : float, default=0.05
             Probability that the bound fails.
         calibrated : bool, default=False
-            Whether to widen the band of a model that errs more than it expects. Its
-            deviations are multiplied by the root mean square of its leave-one-out
-            errors, in units of their predicted deviations, if that exceeds 1. `tol` of
-            a search uses the plain bound; reports and displays show the calibrated one.
+            Whether to widen the band of a model whose errors are larger than predicted.
+            The factor is the root mean square of its leave-one-out errors, in units of
+            their predicted deviations, but at least 1. The `tol` of a search uses the
+            plain bound; reports and displays show the calibrated one.
 
         Returns
         -------
@@ -583,16 +589,16 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If `delta` is out of range, no value has been told, or the policy is for
-            changing or perturbed objectives.
+            If `delta` is out of range, no value has been told, or the policy is
+            designed for changing or perturbed objectives.
 
         Notes
         -----
         Failed evaluations count as the worst value seen. A branch with only failures
-        uses the worst value, mean and scale of all branches. The bound is then finite,
-        but assumes that points between failures fail too. The bands follow the theory:
-        self-normalised for norms, Bayesian otherwise. They are wider than the bands
-        that choose the points.
+        uses the worst value, mean and scale of all branches. Its bound is finite, but
+        assumes that points between failures fail too. The bands follow the theory: they
+        are self-normalised for norms and Bayesian otherwise. They are wider than the
+        bands that choose the points.
 
         Examples
         --------
@@ -615,41 +621,42 @@ class Optimizer:
     def expected_gain(self, n: int = 20, *, noise: float = 0.0) -> float:
         """Return the expected rise of the best value over `n` more candidates.
 
-        It is the expected rise of the true value, without noise, under the least
+        This is the expected rise of the true value, without noise, under the least
         favourable model of the whole space. The models are the surviving ones, or the
-        one with MAP length scales. For "robust", a model with shorter length scales
-        counts too if the policy uses one.
+        one with MAP length scales. For "robust", a model with shorter length scales is
+        included if the policy uses one.
 
         Parameters
         ----------
         n : int, default=20
             Number of candidates.
         noise : float, default=0.0
-            Standard deviation of the error of each told value, in units of the
-            objective, in addition to the noise of the policy. Differences explained by
-            this noise count as no gain.
+            Standard deviation of the error of each value, in units of the objective, in
+            addition to the noise of the policy. Differences that this noise explains do
+            not count as gain.
 
         Returns
         -------
         gain : float
-            In units of the objective, not negative; infinite during the initial design,
-            and until a model has chosen a point in every branch. 0 if every point of
-            the space has been told.
+            In units of the objective, not negative. Infinite during the initial design
+            and until a model has chosen a point in every branch, and 0 once every point
+            of the space has been evaluated.
 
         Raises
         ------
         ValueError
             If `n` or `noise` is out of range, no value has been told, or the policy is
-            for changing or perturbed objectives.
+            designed for changing or perturbed objectives.
 
         Notes
         -----
         Each of the `n` candidates maximises a function drawn from the model, over a
-        sample of the space and points near the best one. Separate draws show how far
-        the best candidate exceeds the best told point; the result is the mean. A search
-        that learns from each candidate may gain more. With several branches, each has
-        `n` candidates, and the gains are added. The draws depend on the seed and the
-        number of points asked. They do not change the next points.
+        sample of the space and points near the best one. The result is the average,
+        over separate draws, of how far the best candidate exceeds the best evaluated
+        point. A search that learns from each candidate may gain more. With several
+        branches, each has `n` candidates, and the gains are added. The draws depend on
+        the seed and the number of points asked. They do not change the points that are
+        asked next.
 
         Examples
         --------
@@ -690,13 +697,13 @@ class Optimizer:
         metric: str | None = None,
         **settings: Any,
     ) -> Self:
-        """Return an optimizer that starts with the candidates of an earlier search.
+        """Return an optimizer that starts from the candidates of an earlier search.
 
         Parameters
         ----------
         cv_results : dict of arrays
-            The ``cv_results_`` of a scikit-learn search, or a table made from them.
-            Candidates whose score is nan are failures.
+            The ``cv_results_`` of a scikit-learn search, or a table made from it.
+            Candidates with a score of nan are failures.
         space : Space, dict or list of dict
             The space of the new search. Candidates outside it are left out.
         policy : str or Policy, default="robust"
@@ -738,8 +745,9 @@ class Optimizer:
         """Return the whole state in JSON types.
 
         An optimizer restored by `from_dict` asks exactly the points that this one would
-        have asked. Categories are stored by index. A space or policy that holds objects
-        JSON cannot store (estimators, callables) is left out; pass it to `from_dict`.
+        have asked. Categories are stored by index. If the space or policy holds objects
+        that JSON cannot store (estimators, callables), it is left out, and you must
+        pass it to `from_dict`.
 
         Returns
         -------
@@ -764,11 +772,11 @@ class Optimizer:
         d : dict
             The state.
         space : Space, dict or list of dict, default=None
-            The space, if JSON cannot store its values.
+            The space, required if JSON cannot store its values.
         policy : Policy, default=None
-            The policy, if JSON cannot store its settings.
+            The policy, required if JSON cannot store its settings.
         constraints : callable, default=None
-            The constraints, if there were any. JSON cannot store them.
+            The constraints, required if the optimizer had any: JSON cannot store them.
 
         Returns
         -------
@@ -777,7 +785,7 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If `d` is not such a state, or needs an argument that is not passed.
+            If `d` is not a state from `to_dict`, or if a required argument is missing.
         """
         check_format(d)
         check_parts(d)
@@ -841,7 +849,7 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
 def _restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
     """Restore the state of a new optimizer.
 
-    The trials are added in order; the policy does not learn from them again.
+    The trials are added in order, but the policy does not learn from them again.
     """
     branches, rungs = optimizer._branches, optimizer._rungs
     balancer = optimizer._turns.balancer

@@ -1,4 +1,4 @@
-"""An upper bound on what a search has left to gain."""
+"""An upper bound on the remaining gain of a search."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def bands(
     models : Models
         The surrogate of all told points.
     argmax : callable
-        Maximises over the feasible points, including told ones.
+        Maximises over the feasible points, including evaluated ones.
     delta : float
         Probability that the band of the right model may fail.
     norm_bounded : bool
         Whether the objective is within the norm bound of a model, rather than drawn
         from it.
     calibrated : bool, default=False
-        Whether to widen the band of a model with larger errors than it expects.
+        Whether to widen the band of a model whose errors are larger than predicted.
     """
     found, told = [], np.isfinite(models.values)
     for candidate in candidates:
@@ -81,10 +81,11 @@ def bands(
 
 
 def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
-    """Return a bound on the maximum of the objective minus its best told value.
+    """Return a bound on the objective's maximum minus the best value told.
 
-    One model of each branch is right, but it is unknown which: the bound is the largest
-    of all. The value that a branch has reached is taken from its worst model.
+    One model of each branch is right, but it is unknown which, so the bound is the
+    largest of all. The value that a branch has reached is the lowest that any of its
+    models gives.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
 
 
 def _widening(errors: Array) -> float:
-    """Return the factor that widens deviations, given errors in units of a deviation.
+    """Return the factor that widens deviations, given standardised errors.
 
     It is the root mean square of the errors, but at least 1.
     """
@@ -111,7 +112,7 @@ def _widening(errors: Array) -> float:
 def _bayes_beta(posterior: Posterior, n_parameters: int, delta: float) -> float:
     """Return the schedule for an objective drawn from the model.
 
-    Slopes are proportional to the inverse length scale, where there is one.
+    Slopes are proportional to the inverse length scale, if the model has one.
     """
     t = posterior.n_told
     if posterior.n_points is not None:

@@ -1,4 +1,4 @@
-"""Rebuild an optimizer at each ask from trials stored elsewhere.
+"""Rebuilding of an optimizer at each ask from trials stored elsewhere.
 
 When several processes share one list of trials, none of them knows the whole history.
 Each ask therefore stores a note with its point: the metadata of the policy, and the
@@ -25,7 +25,7 @@ from skrobustbo.surrogate import FactorCache
 
 Params = dict[str, Any]
 
-#: Errors that a policy may raise if notes do not fit its history.
+#: Errors that a policy may raise if the notes do not fit its history.
 _MISFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 
 
@@ -40,7 +40,7 @@ class StoredTrial:
     value : float or None
         Its value, larger is better; nan for a failure, None while pending.
     note : dict
-        What `ask_noted` returned with the point; empty for other points.
+        The note that `ask_noted` returned with the point; empty for other points.
     """
 
     params: Params
@@ -49,7 +49,7 @@ class StoredTrial:
 
 
 def ask_noted(optimizer: Optimizer) -> tuple[Params, dict[str, Any]]:
-    """Return the next point of an optimizer with one branch, and its note as JSON."""
+    """Return the next point of a single-branch optimizer, and its note as JSON."""
     (branch,) = optimizer._branches
     started = branch.state is not None
     trial = optimizer._propose().trial
@@ -72,9 +72,9 @@ class Memory:
     noted : list of StoredTrial
         The told trials.
     trials : list of Trial
-        The trials made of them, without points outside the space.
+        The trials made from `noted`, without points outside the space.
     state : object
-        State of the policy after them.
+        State of the policy after these trials.
     factors : FactorCache
         Their Cholesky factors.
     """
@@ -106,7 +106,7 @@ def replay(
     n_asked: int,
     memory: Memory | None = None,
 ) -> Memory:
-    """Bring a new optimizer with one branch to the state after some trials.
+    """Bring a new single-branch optimizer to the state after some trials.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def replay(
     n_asked : int
         Number of asks so far; random draws depend on it.
     memory : Memory, default=None
-        What an earlier replay returned, for an optimizer with the same settings. It
-        saves time without changing the result.
+        The result of an earlier replay for an optimizer with the same settings. It
+        saves time without changing the outcome.
 
     Returns
     -------

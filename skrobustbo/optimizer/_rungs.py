@@ -1,9 +1,9 @@
-"""Evaluations with part of a resource (rungs), and what they predict.
+"""Evaluations with part of a resource (rungs), and predictions from them.
 
-A candidate is first evaluated at the lowest rung, and may be promoted to higher ones.
-The model sees one value per candidate: the value at full resource, or the value
-predicted from its highest rung, with the standard deviation of the prediction. Once all
-evaluations use the full resource, the model sees full values only.
+A candidate is first evaluated at the lowest rung and may be promoted to higher ones.
+The model sees one value per candidate: its value at full resource, or the value
+predicted from its highest rung with the standard deviation of the prediction. Once all
+evaluations use the full resource, the model sees only full values.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Array = NDArray[np.float64]
 #: A value and the standard deviation of its error.
 Estimate = tuple[float, float]
 
-#: Share of the budget that low rungs may use; afterwards all evaluations are full.
+#: Share of the budget that low rungs may use. Afterwards, all evaluations are full.
 _LOW_SHARE = 1 / 3
-#: Prior of a link: its slope, and the standard deviation of its error in units of the
-#: values' deviation.
+#: Prior of a link: its slope and the standard deviation of its error, in units of the
+#: values' standard deviation.
 _SLOPE, _ERROR = 0.8, 0.5
-#: Weight of this prior, in pairs: for the slope, and for the error.
+#: Weight of this prior for the slope and for the error, as a number of pairs.
 _SLOPE_WEIGHT, _ERROR_WEIGHT = 0.25, 0.5
-#: A pair counts half at a third of the ranks, but never less than this.
+#: A pair a third of the way down the ranks counts half, but never less than this.
 _LEAST_RANK = 4.0
 #: A rung is dropped only after this many pairs with the full resource.
 _MIN_PAIRS = 4
@@ -58,15 +58,15 @@ _IQR = 1.35
 class Link:
     """A line from the values at one rung to those at a higher one.
 
-    It is the autoregressive model of multi-fidelity data with independent errors: a
-    Bayesian linear regression in which better candidates weigh more.
+    This is the autoregressive model of multi-fidelity data with independent errors: a
+    Bayesian linear regression that gives better candidates more weight.
 
     Attributes
     ----------
     spread : float
         Standard deviation of the values at a rung, the unit of all other fields.
     low, high : float
-        Mean values at both rungs.
+        Mean values at the two rungs.
     slope : float
         Slope of the regression line.
     variance : float
@@ -87,7 +87,7 @@ class Link:
 
     @classmethod
     def of(cls, low: Array, high: Array, spread: float) -> Link:
-        """Return the link fitted to pairs of values, possibly none.
+        """Return the link fitted to pairs of values; there may be none.
 
         `spread` is the standard deviation of the values at a rung.
         """
@@ -120,30 +120,30 @@ class Rungs:
     """The amounts of a resource, and the rule that spends it.
 
     During the first third of the budget, every rung in use gets the same share of the
-    resource. The next evaluation goes to the rung that would have used the least after
-    it. A candidate is promoted about when it is the best of `factor`. New candidates
-    start at the lowest rung. The candidate just below a rung with the best expected
-    value at full resource is promoted to it. A rung is dropped if its values do not pay
-    for their cost, or if every evaluation there fails.
+    resource. The next evaluation goes to the rung that would still have used the least
+    after it. Roughly the best of every `factor` candidates is promoted. New candidates
+    start at the lowest rung. Of the candidates just below a rung, the one with the best
+    expected value at full resource is promoted to it. A rung is dropped if its values
+    are not worth their cost, or if every evaluation there fails.
 
-    Afterwards all evaluations are full: of new candidates, and of those expected to
-    beat the best. The model then sees full values only. Misleading rungs therefore cost
-    at most a third of the budget.
+    Afterwards, new candidates and promising old ones get only full evaluations, and the
+    model sees only full values. Misleading rungs therefore cost at most a third of the
+    budget.
 
     Parameters
     ----------
     amounts : sequence of float
-        The amounts, ascending; the last one is the full resource. If empty, every
-        evaluation is a full one of a new candidate.
+        The amounts in ascending order; the last one is the full resource. If empty,
+        every evaluation is a full evaluation of a new candidate.
     budget : int or None
-        Planned evaluations, in units of a full one; None if unknown.
+        Planned number of full evaluations; None if unknown.
     trials : Trials
         The candidates, with their values at each rung.
 
     Attributes
     ----------
     first_budget, budget : int or None
-        Planned evaluations, as first set and as they are now.
+        Planned evaluations, initially and now.
     shares : list of float
         The amounts as fractions of the full one.
     top : int
@@ -166,14 +166,14 @@ class Rungs:
         self._links: dict[int, Link] = {}
 
     def n_candidates(self, budget: int | None) -> int | None:
-        """Return the approximate number of candidates in a budget, None without one."""
+        """Return the approximate number of candidates in a budget, or None without one."""
         if budget is None or not self.amounts:
             return budget
         begun = _LOW_SHARE / len(self.shares) / self.shares[0]
         return max(1, round(budget * (begun + 1 - _LOW_SHARE)))
 
     def rung_of(self, resource: float | None) -> int:
-        """Return the rung of an amount, the top one for None."""
+        """Return the rung of an amount; None means the top rung."""
         return self.top if resource is None else self.amounts.index(resource)
 
     def cost(self, resource: float | None) -> float:
@@ -181,12 +181,12 @@ class Rungs:
         return self.shares[self.rung_of(resource)]
 
     def resource_of(self, rung: int) -> float | None:
-        """Return the amount of a rung, None for the top one."""
+        """Return the amount of a rung; None for the top rung."""
         return None if rung == self.top else self.amounts[rung]
 
     @property
     def spent(self) -> Array:
-        """Resource spent at each rung, pending evaluations included."""
+        """Resource spent at each rung, including pending evaluations."""
         return self._spent(pending=True)
 
     def _spent(self, *, pending: bool) -> Array:
@@ -226,9 +226,9 @@ class Rungs:
         return None, self.in_use[0]
 
     def next_when_exhausted(self) -> tuple[Trial | None, int]:
-        """Return a candidate to promote and its rung, if no new candidate is left.
+        """Return a candidate to promote and its rung when no new candidates remain.
 
-        Candidates that failed at a low rung come last: they may succeed in full.
+        Candidates that failed at a low rung come last, as they may succeed at the top.
         """
         if not self.amounts:
             return None, self.top
@@ -262,10 +262,10 @@ class Rungs:
     def _pays(self, rung: int) -> bool:
         """Return whether the values at a rung are worth their cost.
 
-        Let r be their correlation with full values. They remove the share r**2 of the
-        variance at the cost s, while a full evaluation removes all of it at the cost of
-        one. They pay if r**2 / (1 - r**2) > s. A rung is dropped if r plus its standard
-        error, by Fisher's transformation, is too small for that.
+        Let r be their correlation with full values. At cost s, they remove the share
+        r**2 of the variance, while a full evaluation removes all of it at cost 1. They
+        are worth their cost if r**2 / (1 - r**2) > s. A rung is dropped if r plus its
+        standard error, by Fisher's transformation, is too small for that.
         """
         low, high = map(_unit, self._pairs(rung, self.top))
         if len(low) < _MIN_PAIRS or not (low.any() and high.any()):
@@ -280,7 +280,7 @@ class Rungs:
     def note(
         self, trial: Trial, rung: int, value: float | None, std: float = 0.0
     ) -> None:
-        """Record a candidate's value at a rung, None while pending.
+        """Record a candidate's value at a rung; None while it is pending.
 
         Pending values at lower rungs are dropped.
         """
@@ -335,7 +335,7 @@ class Rungs:
         return [trial for trial in history.told if self.is_full(trial)]
 
     def has_enough_full(self, history: BranchTrials) -> bool:
-        """Return whether a branch has enough full values to ignore the others."""
+        """Return whether a branch has enough full values to ignore all others."""
         if history.only_full or not self.over:
             return False
         finite = [math.isfinite(_value(trial)) for trial in self.full(history)]
@@ -401,7 +401,7 @@ def _value(trial: Trial) -> float:
 
 
 def _unit(values: Array) -> Array:
-    """Return the deviations from the mean as a unit vector, or 0 without any."""
+    """Return the deviations from the mean as a unit vector, or 0 if all are 0."""
     if is_constant(values):
         return np.zeros_like(values)
     scaled = values / np.abs(values).max()
@@ -410,7 +410,7 @@ def _unit(values: Array) -> Array:
 
 
 def _spread(values: Sequence[float]) -> float:
-    """Return a robust standard deviation of values; their size if that is 0."""
+    """Return a robust standard deviation of the values, or their size if it is 0."""
     finite = np.array([limited(value) for value in values if math.isfinite(value)])
     if not len(finite):
         return 1.0

@@ -1,4 +1,4 @@
-"""Convert the state of an optimizer to JSON types and back."""
+"""Conversion of an optimizer's state to JSON types and back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def to_json_state(state: Any) -> Any:
 
 
 def policy_state(policy: Any, state: Any) -> Any:
-    """Return the policy's state in JSON types, None before it has one."""
+    """Return the policy's state in JSON types; None if it has no state yet."""
     if state is not None and not isinstance(state, policy.state_type):
         raise TypeError(
             f"The state that {type(policy).__name__}.start returns must be of its "
@@ -46,7 +46,7 @@ def from_json_state(state: Any) -> Any:
 
 
 def rebuilt(kind: Any, state: Any) -> Any:
-    """Return the dataclass that `to_json_state` wrote."""
+    """Return the dataclass instance that `to_json_state` wrote."""
     return built(kind, from_json_state(state))
 
 
@@ -167,7 +167,7 @@ def broken(got: str) -> ValueError:
 
 
 def history_record(trial: Trial, amounts: Sequence[float]) -> dict[str, Any]:
-    """Return a trial as users see it, with its value at each amount of a resource."""
+    """Return a trial as shown to users, with its value at each amount of a resource."""
     of_rungs = dict.fromkeys(amounts)
     of_rungs |= {amounts[each["rung"]]: each["value"] for each in trial.rungs}
     return {

@@ -1,4 +1,4 @@
-"""Where new points come from: the initial design, then the branches in turn."""
+"""The source of new points: the initial design, then the branches in turn."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from skrobustbo.policies import Policy
 from skrobustbo.space import Constraint, Space
 from skrobustbo.surrogate import NUMERICAL
 
-#: Least number of initial points of a branch, if the horizon allows it.
+#: Minimum number of initial points of a branch, if the horizon allows it.
 _LEAST = 2
 
 
 class Turns:
-    """The initial design, then turns of the branches chosen by the balancer.
+    """The initial design, followed by turns of the branches chosen by the balancer.
 
     Attributes
     ----------
     n_points : int
-        Number of points before the model takes over, including those that were given
-        or told.
+        Number of points before the model takes over, including points given or told.
     """
 
     def __init__(
@@ -69,9 +68,9 @@ class Turns:
     # The initial design ---------------------------------------------------------------
 
     def _of_design(self, n_asked: int) -> Trial | None:
-        """Return the next point of the design, None once it is complete.
+        """Return the next point of the design; None once it is complete.
 
-        The design continues until one value is finite.
+        The design continues until at least one value is finite.
         """
         for given in self.first:
             branch = self._branches[given.branch]
@@ -92,7 +91,7 @@ class Turns:
         )
 
     def _from_sequence(self, n_asked: int) -> Trial:
-        """Return a design point of the branch with the smallest part of its share."""
+        """Return a design point of the branch that has the least of its share."""
         for i in sorted(range(len(self._branches)), key=self._fill):
             try:
                 return self._trial_of(i, n_asked)
@@ -101,7 +100,7 @@ class Turns:
         raise self._exhausted()
 
     def _fill(self, i: int) -> tuple[bool, float]:
-        """Return a sort key: the part of its share that a branch has."""
+        """Return a sort key: the fraction of its share that a branch has received."""
         n = len(self._branches[i].history.trials)
         return n >= _LEAST, (n + 1) / _share(self._branches[i].space)
 
@@ -138,12 +137,12 @@ class Turns:
             try:
                 if len(self._branches[i].history):
                     trial = self._branches[i].propose(n_asked)  # line 8
-                else:  # all its points are pending, and the other branches are used up
+                else:  # all its points are pending, and no other branch has points left
                     trial = self._trial_of(i, n_asked)
             except SpaceExhausted:
                 left.remove(i)
             else:
-                # A single branch needs neither promise nor test.
+                # A single branch needs neither a promise nor a test.
                 if i in bounds:
                     with suppress(*NUMERICAL):
                         trial.width = bounds[i].width(trial.x)
@@ -151,13 +150,13 @@ class Turns:
         raise self._exhausted()
 
     def _eligible(self, left: Sequence[int]) -> list[int]:
-        """Return the surviving branches with values; all if there is none."""
+        """Return the surviving branches with values, or all if there are none."""
         alive = [i for i in left if i in self.balancer.state.alive]
         among = alive or list(left)
         return [i for i in among if len(self._branches[i].history)] or among
 
     def _turn(self, among: Sequence[int], bounds: dict[int, OptimisticBound]) -> int:
-        """Return the branch to ask; record its promise and those compared."""
+        """Return the branch to ask; record its promise and the branches compared."""
         if not any(len(self._branches[i].history) for i in among):
             return min(among, key=self._fill)
         if len(among) == 1:
