@@ -1,4 +1,4 @@
-"""Rebuilding of an optimizer at each ask from trials stored elsewhere.
+"""Rebuild an optimizer at each ask from trials stored elsewhere.
 
 When several processes share one list of trials, none of them knows the whole history.
 Each ask therefore stores a note with its point: the metadata of the policy, and the

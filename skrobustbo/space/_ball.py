@@ -16,20 +16,20 @@ from skrobustbo.space._cube import Cube
 from skrobustbo.space._dimensions import Categorical, Dimension, Rows
 from skrobustbo.space._values import is_number
 
-#: In pools, and other finite spaces up to this size, all neighbours are looked up.
+#: In pools, and in other finite spaces up to this size, all neighbours are looked up.
 _LISTED = 4096
-#: Number of points whose neighbours are looked up at once: each may have thousands.
+#: Number of points processed at once, because each may have thousands of neighbours.
 _BLOCK = 256
-#: Maximum neighbours per point in such a space, spread evenly over their distances.
+#: Maximum number of neighbours per point in such a space, spread evenly by distance.
 _MOST = 64
-#: Up to this many ordered values have a table.
+#: Up to this many ordered values are stored in a table.
 _TABLE = 2**16
-#: Number of points of a continuous range at which its values are taken.
+#: Number of points at which a continuous range is sampled.
 _KNOTS = 4097
-#: Space-filling offsets, besides the centre, the ends of the axes and the corners.
+#: Number of space-filling offsets, in addition to the centre, axis ends and corners.
 _INNER = 8
 _TOLERANCE = 1e-9
-#: Makes different values of an unperturbed column far apart.
+#: Places different values of an unperturbed column far apart.
 _FAR = 1e15
 
 Perturb = Callable[[Rows], Rows]
@@ -46,7 +46,7 @@ class _Axis:
 
     @cached_property
     def table(self) -> Rows | None:
-        """Encoded values in ascending order, None for a (nearly) continuous range."""
+        """Encoded values in ascending order; None for a (nearly) continuous range."""
         if self.dimension.size > _TABLE:
             return None
         return np.sort(self.dimension.table()[:, 0])
@@ -91,7 +91,7 @@ class _Axis:
 def ball(
     space: Cube, eps: float | Mapping[str, float], metric: str, units: str
 ) -> Perturb:
-    """Return the function from points to their perturbations; see `Space.ball`."""
+    """Return a function that maps points to their perturbations; see `Space.ball`."""
     axes = _axes(space, eps, user=units == "user")
     if not axes:
         return lambda X: X[:, None]
@@ -164,11 +164,11 @@ class _Offsets:
         moved = self.space.snap(moved.reshape(-1, shape[2])).reshape(shape)
         if self.space.constrained:
             moved = self._allowed(X, moved)
-        moved[:, 0] = X  # the climb passes through points between feasible ones
+        moved[:, 0] = X  # a climb passes through points between feasible ones
         return moved
 
     def _allowed(self, X: Rows, moved: Rows) -> Rows:
-        """Contract perturbations that a constraint forbids, at last to the centre."""
+        """Contract forbidden perturbations, if necessary all the way to the centre."""
         shape = moved.shape
         centres = np.repeat(X[:, None], shape[1], axis=1).reshape(-1, shape[2])
         points = moved.reshape(-1, shape[2])
@@ -218,7 +218,7 @@ class _Neighbours:
         ]
 
     def _spread(self, z: Rows, near: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return a limited number of the points, from the nearest to the farthest."""
+        """Return a limited selection of points, from the nearest to the farthest."""
         if len(near) <= _MOST:
             return near
         size = np.linalg.norm(self._tree.data[near] - z, ord=self.norm, axis=1)

@@ -19,7 +19,7 @@ from skrobustbo.space._dimensions import Dimension, Real, Rows, on_grid
 Params = dict[str, Any]
 Mask = NDArray[np.bool_]
 
-#: Number of cached answers; beyond, the predicate is called again.
+#: Maximum number of cached answers.
 _KEPT = 2**18
 
 
@@ -60,7 +60,7 @@ class Answers:
     def __init__(
         self, predicates: Sequence[Callable[[Params], bool]], space: Cube
     ) -> None:
-        # The space, not its method: skops cannot read methods of a base class.
+        # Keep the space, not its method: skops cannot read methods of a base class.
         self.predicates, self._space = tuple(predicates), space
         self._known: dict[bytes, bool] = {}
 
@@ -83,7 +83,7 @@ class Answers:
 
 Predicate = Callable[[Params], bool]
 
-#: With constraints, finite spaces up to this size are counted point by point.
+#: With constraints, finite spaces up to this size are counted by testing every point.
 COUNTED = 2**16
 _BLOCK = 2**13
 
@@ -94,12 +94,12 @@ class Cube:
     Parameters
     ----------
     dimensions : dict of str to dimension
-        The parameters; their columns follow each other in this order.
+        The parameters, in the order of their columns.
     """
 
     #: Whether the points are a given list.
     is_pool = False
-    #: Feasibility of points; None if all are feasible.
+    #: Feasibility of the points; None if all are feasible.
     _answers: Answers | None = None
 
     def __init__(self, dimensions: dict[str, Dimension]) -> None:
@@ -110,12 +110,12 @@ class Cube:
             name: np.arange(start, start + width)
             for name, start, width in zip(dimensions, ends, widths, strict=False)
         }
-        # A space of constants still has a point, at 0 of one idle column.
+        # A space of constants still has one point, at 0 in one unused column.
         self.n_columns = max(1, ends[-1])
 
     @property
     def size(self) -> float:
-        """Number of feasible points; an upper bound for many points under constraints.
+        """Number of feasible points; an upper bound for large constrained spaces.
 
         Beyond 65,536 points, counting would call the constraint too often.
         """
@@ -174,10 +174,10 @@ class Cube:
         return row
 
     def own(self, params: Mapping[str, Any]) -> Params:
-        """Return a params dict of the space, with each value in its parameter's type.
+        """Return a params dict with each value converted to its parameter's type.
 
-        Whole floats of an `Integer` become integers, integers of a `Real` floats, and a
-        value that equals a choice becomes that choice.
+        For an `Integer`, whole floats become integers; for a `Real`, integers become
+        floats. A value that equals a choice becomes that choice.
         """
         return {name: self.dimensions[name].own(v) for name, v in params.items()}
 
@@ -204,7 +204,7 @@ class Cube:
 
     @cached_property
     def _reals(self) -> tuple[list[int], list[int], Rows]:
-        """Columns, uniform numbers and steps of the ranges, to handle them at once."""
+        """Columns, uniform numbers and steps of the ranges, to vectorise them."""
         found = {
             i: (int(self._columns[name][0]), dimension.steps)
             for i, (name, dimension) in enumerate(self.dimensions.items())
@@ -260,7 +260,7 @@ class Cube:
 
     def at(self, indices: NDArray[np.intp]) -> Rows:
         """Return points of a finite space by number, shape (n, n_columns)."""
-        # Constants have no column, and NumPy limits the number of a grid's axes.
+        # Constants have no column, and NumPy limits the number of axes of a grid.
         varying = [d for d in self.dimensions.values() if d.size > 1]
         tables = [d.table() for d in varying] or [np.zeros((1, 1))]
         grid = np.unravel_index(indices, [len(table) for table in tables])
@@ -298,19 +298,19 @@ class Cube:
 
     @property
     def climbed(self) -> NDArray[np.intp]:
-        """Columns to climb by gradient."""
+        """Columns that are climbed by gradient."""
         found = [self._columns[k] for k, v in self.dimensions.items() if v.climbable]
         return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
     @cached_property
     def nominal(self) -> NDArray[np.intp]:
-        """Columns of integer codes for many unordered choices."""
+        """Columns that hold integer codes for many unordered choices."""
         found = [self._columns[k] for k, v in self.dimensions.items() if v.nominal]
         return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
     @property
     def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
-        """Columns and table of encoded rows of each parameter to sweep."""
+        """Columns and table of encoded rows of each parameter that is swept."""
         return [
             (self._columns[name], dimension.table())
             for name, dimension in self.dimensions.items()

@@ -1,9 +1,9 @@
 """The values of one parameter and their encoding in the unit cube.
 
-Every dimension maps a value to one row of encoded columns and back. The map is exact on
-feasible points: ``decode(encode(value)) == value`` for each value that a decode can
-return. Rounding makes that impossible for arbitrary floats, so a continuous range is a
-fine grid (2**32 steps if double precision allows).
+Every dimension maps a value to one row of encoded columns and back. The mapping is
+exact for feasible points: ``decode(encode(value)) == value`` for every value that
+decoding can return. Rounding makes that impossible for arbitrary floats, so a
+continuous range is a fine grid (2**32 steps if double precision allows).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from skrobustbo.space._values import (
 
 Rows = NDArray[np.float64]
 
-#: Grid steps of a continuous range: a step of 2 ** -32 is far below what a search
-#: resolves.
+#: Grid steps of a continuous range: no search resolves steps as small as 2 ** -32.
 _MAX_BITS = 32
-#: Up to this many ordered values are swept one by one; more are climbed by gradient.
+#: Up to this many ordered values are swept one by one; longer ranges are climbed by
+#: gradient.
 MAX_SWEEP = 64
 #: Minimum distance between distinct values of one parameter.
 MIN_GAP = 2.0**-40
@@ -46,7 +46,7 @@ _MAX_INTEGER = 2**40
 
 
 class Dimension(ABC):
-    """Base class of the dimensions of a `Space`, not for direct use."""
+    """Base class for the dimensions of a `Space`, not for direct use."""
 
     @property
     def n_columns(self) -> int:
@@ -55,12 +55,12 @@ class Dimension(ABC):
 
     @property
     def climbable(self) -> bool:
-        """Whether the single column may be climbed by gradient and then snapped."""
+        """Whether the single column can be climbed by gradient and then snapped."""
         return False
 
     @property
     def nominal(self) -> bool:
-        """Whether the single column holds codes without an order."""
+        """Whether the single column holds unordered codes."""
         return False
 
     @property
@@ -98,7 +98,7 @@ class Dimension(ABC):
 
     @abstractmethod
     def from_uniform(self, u: Rows) -> Rows:
-        """Return the rows, shape (n, n_columns), for uniform draws, shape (n,)."""
+        """Return rows, shape (n, n_columns), for uniform draws, shape (n,)."""
 
     @abstractmethod
     def table(self) -> Rows:
@@ -168,7 +168,7 @@ class _Range:
 
 
 def on_grid(u: ArrayLike, steps: float | Rows) -> Rows:
-    """Return `u` rounded to multiples of one over `steps` in [0, 1]."""
+    """Return `u` rounded to multiples of 1 / `steps` in [0, 1]."""
     inside: Rows = np.minimum(np.maximum(u, 0.0), 1.0)
     return np.rint(inside * steps) / steps + 0.0
 
@@ -204,7 +204,7 @@ class Continuous(Dimension):
 
 
 class Listed(Dimension):
-    """Values in a list, each with a row of a table."""
+    """Listed values, each with a row in a table."""
 
     @cached_property
     @abstractmethod
@@ -230,7 +230,7 @@ class Listed(Dimension):
 
 
 def checked_number(value: Any, low: float, high: float) -> float | int:
-    """Return a value as a plain number; ValueError unless in the range."""
+    """Return a value as a plain number; ValueError unless it is in the range."""
     value = plain(value)
     if not is_number(value) or not low <= value <= high:
         raise ValueError(f"expected a number in [{low}, {high}]")
@@ -244,7 +244,7 @@ class Real(_Range, Continuous):
     Parameters
     ----------
     low, high : float
-        Ends of the range, both included, in the parameter's own units.
+        Ends of the range, both inclusive, in the parameter's own units.
     log : bool, default=False
         Whether to measure distances on a log scale (`low` must then be positive).
     hard : bool or {"low", "high"}, default=False
@@ -255,8 +255,8 @@ class Real(_Range, Continuous):
     Raises
     ------
     ValueError
-        If the bounds are not finite, not in order, not positive on a log scale, or too
-        close for double precision to distinguish values between them.
+        If the bounds are not finite, not in order, not positive on a log scale, or so
+        close that double precision cannot distinguish values between them.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class Real(_Range, Continuous):
         error = math.ulp(scale)
         if self.log:
             error = max(error, sys.float_info.epsilon, math.ulp(self.low) / self.low)
-        # Both are divided by the scale, because the range may exceed all floats.
+        # Both are divided by the scale, because their difference may exceed all floats.
         ratio = (high / scale - low / scale) / (error / scale)
         return min(_MAX_BITS, int(math.log2(ratio)) - 4) if ratio > 0 else 0
 
@@ -378,7 +378,7 @@ class Integer(_Range, Dimension):
             low, high = self._logs
             t = np.exp(low * (1 - u) + high * u)
             below = np.floor(t)
-            # Nearest on the log scale: the border is the geometric mean.
+            # On the log scale, the geometric mean separates two neighbours.
             nearest = np.where(t > np.sqrt(below * (below + 1)), below + 1, below)
         else:
             nearest = np.rint(self.low + (self.high - self.low) * u)
@@ -398,8 +398,8 @@ class Integer(_Range, Dimension):
         return self._unit(self._values(np.clip(rows, 0.0, 1.0)))
 
     def from_uniform(self, u: Rows) -> Rows:
-        # Half a step beyond each end, so that the ends are drawn as often as the
-        # others.
+        # Half a step beyond each end, so that the ends are drawn as often as other
+        # values.
         low, high = self.low - 0.5, self.high + 0.5
         if self.log:
             t = np.exp(math.log(low) * (1 - u) + math.log(high) * u)
@@ -414,24 +414,26 @@ class Integer(_Range, Dimension):
 # Choices ------------------------------------------------------------------------------
 
 
-#: Up to this many unordered choices have a column each; more share a column of codes.
+#: Up to this many unordered choices have a column each; a longer list shares one column
+#: of codes.
 MAX_ONE_HOT = 100
-#: Maximum number of choices in a message.
+#: Maximum number of choices shown in a message.
 _SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Categorical(Listed):
-    """A choice among given values; only these are tried.
+    """A choice among given values.
 
     Parameters
     ----------
     choices : sequence
-        The values, at least one, all different. A value may be any object. Types
-        matter: 1, 1.0 and True are three choices.
+        The values, at least one and all different. A value may be any object. Types
+        matter: 1, 1.0 and True are three different choices.
     ordered : bool, default=False
-        Whether the order of `choices` has a meaning. Ordered choices lie on one axis,
-        evenly spaced; unordered ones all have the same distance (1).
+        Whether the order of `choices` is meaningful. Ordered choices are evenly spaced
+        along one axis; unordered choices are all at the same distance (1) from each
+        other.
 
     Raises
     ------
@@ -486,7 +488,7 @@ class Categorical(Listed):
 
     @property
     def n_columns(self) -> int:
-        """No column for a constant, one for an axis or codes, else one per choice."""
+        """No column for a constant, one for an axis or codes, or one per choice."""
         k = len(self.choices)
         one_hot = 2 < k <= MAX_ONE_HOT and not self.ordered
         return k if one_hot else min(k - 1, 1)
@@ -501,7 +503,7 @@ class Categorical(Listed):
         if self.nominal:
             return np.arange(1, k + 1)[:, None] / k  # 0 is the code of no choice
         if self.n_columns > 1:
-            return np.eye(k) * math.sqrt(0.5)  # any two rows are at distance 1
+            return np.eye(k) * math.sqrt(0.5)  # so that any two rows are at distance 1
         return np.linspace(0.0, 1.0, k)[:, None][:, : self.n_columns]
 
     @cached_property
@@ -516,18 +518,18 @@ class Categorical(Listed):
         return {id(choice): i for i, choice in enumerate(self.choices)}
 
     def __getstate__(self) -> dict[str, Any]:
-        # Hashes of texts and identities change in the next process.
+        # Hashes of strings and identities differ between processes.
         kept = vars(self).items()
         return {k: v for k, v in kept if k not in ("_lookup", "_places")}
 
     def index(self, value: Any) -> int:
         """Return the position of a value among the choices; ValueError if absent.
 
-        A choice of the same type comes first. Otherwise, a number stands for an equal
+        A choice of the same type has priority. Otherwise, a number matches an equal
         choice of another type, if there is only one.
         """
         place = self._places.get(id(value))
-        if place is not None:  # an object may have changed since
+        if place is not None:  # an object may have changed in the meantime
             return place
         equal = self._lookup.get(key_of(value), [])
         for i in equal:

@@ -1,8 +1,8 @@
 """Distributions as dimensions: cdf encodes, ppf decodes.
 
-The dimensions wrap frozen scipy distributions. Others are converted: objects of newer
-scipy have other names for the same functions, and a law that can only be sampled
-becomes the distribution of its samples.
+The dimensions wrap frozen scipy distributions. Other distributions are converted: newer
+scipy objects have different names for the same functions, and a law that can only be
+sampled becomes the distribution of its samples.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from skrobustbo.space._values import (
     to_json,
 )
 
-#: An unbounded law is searched between these quantiles.
+#: An unbounded law is restricted to the range between these quantiles.
 _TAIL = 0.001
 _MAX_SUPPORT = 100_000
 #: Number of samples of a law that can only be sampled.
 _DRAWS = 2048
-#: Up to this many different samples count as all possible values.
+#: If samples have at most this many distinct values, these are all possible values.
 _MOST_VALUES = 100
-#: With more, each interval between this many quantiles is uniform.
+#: Otherwise, the law is uniform between neighbours among this many quantiles.
 _QUANTILES = 129
-#: Longer lists are shown as a digest.
+#: Longer lists are shown as digests.
 _FEW = 10
 
 
@@ -69,10 +69,10 @@ def is_law(value: Any) -> bool:
 def as_frozen(law: Any) -> Any:
     """Return a distribution of another form as a frozen one.
 
-    A law with few values that are not all numbers becomes a list of them.
+    A law with few values, not all of them numbers, becomes a list of these values.
     """
     generic = isinstance(law, scipy.stats.rv_continuous | scipy.stats.rv_discrete)
-    # scipy's named distributions can be given at least a location and a scale.
+    # scipy's named distributions accept at least a location and a scale.
     whole = generic and not law.numargs
     whole = whole and getattr(scipy.stats, str(law.name), None) is not law
     if isinstance(law, type) or (generic and not whole):
@@ -103,7 +103,7 @@ def _renamed(law: Any) -> Any:
 
 
 class _Renamed:
-    """A distribution object of newer scipy with the names of a frozen one."""
+    """A distribution object from newer scipy with a frozen distribution's names."""
 
     args: tuple[Any, ...] = ()
     kwds: ClassVar[dict[str, Any]] = {}
@@ -114,7 +114,7 @@ class _Renamed:
 
 
 def _drawn(law: Any) -> list[Any]:
-    """Return fixed samples of a law, or its quantiles if it has them."""
+    """Return a fixed set of samples from a law, or its quantiles if it has them."""
 
     def draws(n: int) -> list[Any]:
         generator = np.random.RandomState(0)
@@ -139,7 +139,7 @@ def _drawn(law: Any) -> list[Any]:
 
 
 def _law_of(drawn: list[Any], law: Any) -> Any:
-    """Return the distribution of samples; their values if they have no order."""
+    """Return the distribution of samples, or their values if they have no order."""
     values = distinct(drawn)
     kinds = {type(value) for value in values}
     if len(values) <= _MOST_VALUES:
@@ -191,7 +191,7 @@ def from_frozen(frozen: Any) -> Dimension:
 
 
 class _Frozen(Dimension):
-    """Common parts of continuous and discrete laws: range, text, JSON."""
+    """Common parts of continuous and discrete laws: range, text and JSON."""
 
     def __init__(self, frozen: Any) -> None:
         self.frozen = frozen
@@ -228,7 +228,7 @@ class _Frozen(Dimension):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other) or repr(self) != repr(other):
             return False
-        renamed = isinstance(self.frozen, _Renamed)  # of a class made for it
+        renamed = isinstance(self.frozen, _Renamed)  # of its own class
         return renamed or type(self.frozen.dist) is type(other.frozen.dist)
 
     def __hash__(self) -> int:
@@ -251,7 +251,7 @@ class _Frozen(Dimension):
 
 
 def _listed(values: NDArray[Any]) -> str:
-    """Return numbers as text, many of them as a digest."""
+    """Return numbers as text, or as a digest if there are many."""
     if len(values) <= _FEW:
         return repr(values.tolist())
     text = " ".join(f"{value:.9g}" for value in values.tolist())
@@ -280,9 +280,9 @@ class _Continuous(_Frozen, Continuous):
 
     @cached_property
     def _bits(self) -> int:
-        """Bits of the finest grid on which cdf inverts ppf with a margin."""
+        """Bits of the finest grid on which the cdf safely inverts the ppf."""
         for bits in (32, 28, 24, 20, 16, 12):
-            # Laws with a pole at an end lose their inverse only there.
+            # For laws with a pole at an end, the inverse fails only there.
             ends = 2.0 ** -np.arange(1, bits + 1)
             u = np.concatenate([np.linspace(0, 1, 513), ends, 1 - ends])
             u = np.rint(u * 2.0**bits) / 2.0**bits
@@ -312,7 +312,7 @@ class _Continuous(_Frozen, Continuous):
 
 
 class _Discrete(_Frozen, Listed):
-    """A law on the integers; a value lies in the middle of its probability."""
+    """A law on the integers; each value lies mid-way through its probability."""
 
     def __init__(self, frozen: Any) -> None:
         super().__init__(frozen)
@@ -349,7 +349,7 @@ class _Discrete(_Frozen, Listed):
 
     @cached_property
     def _kind(self) -> type[int] | type[float]:
-        """Type of the samples; floats only if they are listed as such."""
+        """Type of the samples; floats only if they are listed as floats."""
         listed = np.asarray(getattr(self.frozen.dist, "xk", 0))
         whole = np.all(self._support == np.rint(self._support))
         return int if whole and listed.dtype.kind in "iu" else float

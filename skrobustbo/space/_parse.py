@@ -1,6 +1,6 @@
-"""Conversion of user input to dimensions, including those of other packages.
+"""Conversion of user input to dimensions, including dimensions from other packages.
 
-Dimensions of scikit-optimize, Optuna and skrub are recognised by module, name and
+Dimensions from scikit-optimize, Optuna and skrub are recognised by module, name and
 attributes. These packages are never imported.
 """
 
@@ -27,7 +27,7 @@ from skrobustbo.space._values import (
     plain,
 )
 
-#: Up to this many values of a stepped range are listed.
+#: A stepped range is listed if it has at most this many values.
 _MOST_STEPS = 100_000
 
 
@@ -55,8 +55,8 @@ def _skopt_number(cls: type[Real] | type[Integer], value: Any) -> Any:
 
 
 def _skopt_categorical(value: Any) -> Dimension:
-    # Categories that scikit-optimize places on one axis are ordered, as follows:
-    # "identity" keeps numbers as they are, the others sort.
+    # Categories that scikit-optimize places on one axis are ordered: "identity" keeps
+    # the order of numbers, and other transforms sort.
     choices = distinct(value.categories)
     transform = getattr(value, "transform_", getattr(value, "transform", "onehot"))
     equal = all(map(is_number, choices)) and not have_order(choices)
@@ -84,7 +84,8 @@ def _stepped(value: Any, step: Any) -> Dimension:
         raise ValueError(f"{value!r} has more than {_MOST_STEPS} steps; leave it out")
     if isinstance(step, int) and isinstance(low, int):
         return Categorical([low + i * step for i in range(n)], ordered=True)
-    # Decimals as the user wrote them: 0.1 + 2 * 0.1 is 0.3, not 0.30000000000000004.
+    # In decimals, as the user wrote them: 0.1 + 2 * 0.1 is 0.3, not
+    # 0.30000000000000004.
     digits = 15 - max(0, math.ceil(math.log10(max(abs(low), abs(high), step))))
     places = [float(np.round(low + i * step, max(digits, 0))) for i in range(n)]
     return Categorical([min(place, float(high)) for place in places], ordered=True)
@@ -168,9 +169,9 @@ def _refuse_ambiguous(value: Any) -> None:
 
 
 def _ranges(values: list[Any]) -> str:
-    """Return how to write the range that a tuple may mean.
+    """Return how to write the range that a tuple might mean.
 
-    In scikit-optimize, a third item is the prior, and integers mean a range of
+    In scikit-optimize, a third item is the prior, and integers denote a range of
     integers.
     """
     ends, rest = values[:2], values[2:]
@@ -184,7 +185,7 @@ def _ranges(values: list[Any]) -> str:
 
 
 def _from_sequence(values: Any) -> Categorical:
-    """Return a sequence's values as a choice; numbers are ordered by rank."""
+    """Return the values of a sequence as a choice; numbers are ordered by rank."""
     choices = distinct(values)
     if not choices:
         raise ValueError(
@@ -193,7 +194,7 @@ def _from_sequence(values: Any) -> Categorical:
         )
     if have_order(choices):
         return Categorical(sorted(choices), ordered=True)
-    return Categorical(choices)  # nan and inf have no position among the other numbers
+    return Categorical(choices)  # nan and inf have no position among other numbers
 
 
 def dimension_from_dict(state: dict[str, Any]) -> Dimension:

@@ -1,7 +1,7 @@
-"""The search space, which maps params dicts to points of the unit cube and back.
+"""The search space, which maps params dicts to points in the unit cube and back.
 
-A `Space` has one dict of parameters. Its subclasses `BranchedSpace`, the union of
-several spaces, and `PointSpace`, a list of points, are created by `Space`.
+A `Space` has one dict of parameters. It creates its subclasses: `BranchedSpace`, the
+union of several spaces, and `PointSpace`, a list of points.
 """
 
 from __future__ import annotations
@@ -40,30 +40,31 @@ from skrobustbo.space._values import (
     to_json,
 )
 
-#: Encoding of a point's branch: one column each, as for a choice.
+#: Encoding of a point's branch: one column per branch, as for a choice.
 _MARK = math.sqrt(0.5)
-#: Number of distances computed at once.
+#: Number of distances to compute at once.
 _MOST_DISTANCES = 2**22
 
 
 class Space(Cube):
-    """A set of parameters, each with its values.
+    """A set of parameters and their possible values.
 
     Parameters
     ----------
     param_space : dict of str to dimension, or list of such dicts
-        For each parameter a `Real`, `Integer` or `Categorical`; a sequence of values,
-        the only ones that are tried; a distribution (frozen if from `scipy.stats`),
-        whose support is the range and whose shape sets the scale of distances; or a
-        dimension of scikit-optimize, Optuna or skrub. The dicts of a list are branches
-        of one space. A point belongs to the first branch that contains it.
+        The dimension of each parameter: a `Real`, `Integer` or `Categorical`; a
+        sequence of the only values to try; a distribution (frozen if from
+        `scipy.stats`), whose support is the range and whose shape sets the scale of
+        distances; or a dimension from scikit-optimize, Optuna or skrub. The dicts in a
+        list are branches of one space. A point belongs to the first branch that
+        contains it.
 
     Attributes
     ----------
     dimensions : dict of str to dimension
-        The parameters in the order given.
+        The parameters, in the order given.
     branches : list of Space
-        The spaces that this one is the union of; for a single dict, only itself.
+        The spaces whose union is this space; for a single dict, only the space itself.
     n_columns : int
         Number of columns of an encoded point, all in [0, 1].
     size : float
@@ -86,7 +87,7 @@ class Space(Cube):
     """
 
     def __new__(cls, param_space: Any = None) -> Space:
-        """Return an instance for one dict, or of a subclass for several."""
+        """Return an instance for one dict, or an instance of a subclass for several."""
         several = isinstance(param_space, list | tuple) and len(param_space) > 1
         return object.__new__(BranchedSpace if cls is Space and several else cls)
 
@@ -98,7 +99,7 @@ class Space(Cube):
 
     @classmethod
     def from_points(cls, points: Sequence[Mapping[str, Any]]) -> Space:
-        """Return a space of exactly the given points.
+        """Return a space that contains exactly the given points.
 
         Use it for a table of experiments, a pool of materials or the arms of a bandit.
         No other point is ever proposed. Numbers are scaled linearly over their range;
@@ -123,12 +124,12 @@ class Space(Cube):
 
     @property
     def branches(self) -> list[Space]:
-        """The spaces that this one is the union of."""
+        """The spaces whose union is this space."""
         return [self]
 
     @property
     def owned(self) -> list[Space]:
-        """The branches without the points that an earlier one contains."""
+        """The branches, without the points that an earlier branch contains."""
         return [self]
 
     def owner(self, params: Mapping[str, Any]) -> int:
@@ -150,7 +151,7 @@ class Space(Cube):
         return f"Space({{{inner}}})"
 
     def __eq__(self, other: object) -> bool:
-        # The order matters: it is that of the encoded columns.
+        # The order matters: it determines the encoded columns.
         return (
             isinstance(other, Space)
             and type(self) is type(other)
@@ -173,16 +174,16 @@ class Space(Cube):
         """Return `n` points that cover the space.
 
         Up to 32 points form a Latin hypercube in which no two parameters are
-        confounded: their upper and lower halves, or their two choices, are combined in
-        several ways (with 7 points or more, in up to 35 parameters). More points form a
-        scrambled Sobol sequence.
+        confounded: their upper and lower halves, or their two choices, occur in several
+        combinations. (This needs at least 7 points and at most 35 parameters.) Larger
+        samples form a scrambled Sobol sequence.
 
         Parameters
         ----------
         n : int
-            Number of points. In a small finite space, points may repeat.
+            Number of points. Points may repeat in a small finite space.
         random_state : int, RandomState or None, default=None
-            Seed of the points.
+            Random seed.
 
         Returns
         -------
@@ -210,9 +211,9 @@ class Space(Cube):
         """Return a function from points to their feasible perturbations.
 
         Unordered choices are not perturbed. In pools, and in finite spaces of up to
-        4,096 points, all neighbours are used. In other spaces, the perturbations are
-        fixed: the point itself, the ends of the axes, corners and a few points in
-        between, moved inward to feasible values.
+        4,096 points, all neighbours are used. Other spaces have a fixed set of
+        perturbations: the point itself, the ends of the axes, corners and a few points
+        in between, moved inward to feasible values.
 
         Parameters
         ----------
@@ -226,8 +227,8 @@ class Space(Cube):
         Returns
         -------
         perturb : callable
-            Maps encoded points, shape (m, n_columns), to perturbed ones, shape (m, k,
-            n_columns), with the point itself first.
+            Maps encoded points, shape (m, n_columns), to perturbed points, shape (m, k,
+            n_columns), with the original point first.
 
         Raises
         ------
@@ -251,7 +252,7 @@ class Space(Cube):
         TypeError
             If a choice is an object that JSON cannot store, such as an estimator.
         """
-        # A list: the order of the columns must survive writers that sort keys.
+        # A list keeps the order of the columns even if a writer sorts keys.
         return {"dimensions": [[k, v.to_dict()] for k, v in self.dimensions.items()]}
 
     @classmethod
@@ -277,7 +278,7 @@ class Space(Cube):
 
 
 def constants(branch: Space) -> Params:
-    """Return the parameters with a single value in a branch, and that value."""
+    """Return the parameters with a single value in a branch, and their values."""
     choices = {n: [*getattr(d, "choices", ())] for n, d in branch.dimensions.items()}
     return {name: values[0] for name, values in choices.items() if len(values) == 1}
 
@@ -317,8 +318,8 @@ def _floats(x: Any) -> Rows:
 class BranchedSpace(Space):
     """The space of a list of dicts; see `Space`.
 
-    An encoded point has one column for each branch, which shows its branch, then the
-    columns of every branch. Columns of other branches are 0. A point in several
+    An encoded point has one column per branch, to identify its branch, followed by the
+    columns of every branch. The columns of other branches are 0. A point in several
     branches belongs only to the first of them.
     """
 
@@ -350,7 +351,7 @@ class BranchedSpace(Space):
 
     @cached_property
     def dimensions(self) -> dict[str, Dimension]:  # type: ignore[override]
-        """All parameters, each as in the first branch that has it."""
+        """All parameters, each as defined in the first branch that has it."""
         found: dict[str, Dimension] = {}
         for branch in self._branches:
             for name, dimension in branch.dimensions.items():
@@ -395,7 +396,7 @@ class BranchedSpace(Space):
             else:
                 if same(branch.own(params), dict(params)):
                     return i, row
-                equal = equal or (i, row)  # unless a later one has the exact types
+                equal = equal or (i, row)  # unless a later branch has the exact types
         if equal is not None:
             return equal
         if len(errors) == 1:  # the others have different parameters
@@ -423,7 +424,7 @@ class BranchedSpace(Space):
         return joined
 
     def _parts(self, X: Rows) -> list[tuple[int, NDArray[np.intp]]]:
-        """Return the branches present in `X`, each with its rows."""
+        """Return the branches that occur in `X`, each with its rows."""
         of = np.argmax(X[:, : len(self._branches)], axis=1)
         return [(int(i), np.flatnonzero(of == i)) for i in np.unique(of)]
 
@@ -445,7 +446,7 @@ class BranchedSpace(Space):
 
     @property
     def n_uniform(self) -> int:
-        """Number of uniform draws per random point; one of them selects the branch."""
+        """Number of uniform draws per random point, one of which selects the branch."""
         return 1 + max(branch.n_uniform for branch in self._branches)
 
     def from_uniform(self, U: Rows) -> Rows:
@@ -490,7 +491,7 @@ class BranchedSpace(Space):
 
 
 def _outside(spaces: Sequence[Space], params: Params) -> bool:
-    """Return whether none of some spaces contains a point, including value types."""
+    """Return whether none of the spaces contains a point, including value types."""
     return not any(space.has(params) for space in spaces)
 
 
@@ -574,7 +575,7 @@ class PointSpace(Space):
         return self._rows[self._nearest(X)]
 
     def within(self, *predicates: Predicate) -> Self:
-        """Return the same space with only its feasible points."""
+        """Return the same space, restricted to its feasible points."""
         kept = [i for i, p in enumerate(self.points) if all(f(p) for f in predicates)]
         region = copy.copy(self)
         region.points = [self.points[i] for i in kept]
@@ -643,7 +644,7 @@ def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
 
 
 def _seen_dimension(values: list[Any]) -> Dimension:
-    """Return a dimension of exactly the observed values, numbers by value."""
+    """Return a dimension with exactly the observed values, placing numbers by value."""
     choices = distinct(values)
     if have_order(choices):
         return _Levels(sorted(choices))
@@ -651,7 +652,7 @@ def _seen_dimension(values: list[Any]) -> Dimension:
 
 
 class _Levels(Categorical):
-    """Numbers in ascending order, placed by value rather than by rank."""
+    """Numbers in ascending order, placed by value instead of rank."""
 
     def __init__(self, values: list[float]):
         super().__init__(values, ordered=True)

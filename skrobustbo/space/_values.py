@@ -1,4 +1,4 @@
-"""Values of users: plain Python types, equality and JSON."""
+"""Handling of users' values: plain Python types, equality and JSON."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _FIXED = (bool, int, float, str, bytes, type(None))
 
 
 def plain(value: Any) -> Any:
-    """Return NumPy scalars, also in lists and tuples, as Python values.
+    """Return NumPy scalars, including those in lists and tuples, as Python values.
 
-    Everything else is unchanged, even dates: Python's are less precise.
+    Everything else is unchanged, even dates, because Python's dates are less precise.
     """
     if type(value) in (list, tuple):
         return type(value)(map(plain, value))
@@ -60,14 +60,15 @@ def same(a: Any, b: Any, *, typed: bool = True) -> bool:
     """Return whether two values are the same choice.
 
     They must be equal and of the same type: for many estimators, 1 and 1.0 have
-    different meanings. Containers and arrays are compared element by element;
-    estimators by class and parameters, so a clone equals its original.
+    different meanings. Containers and arrays are compared element by element, and
+    estimators are compared by class and parameters, so a clone equals its original.
 
     Parameters
     ----------
     a, b : object
     typed : bool, default=True
-        Whether an integer and an equal float differ. Booleans always differ from both.
+        Whether an integer differs from an equal float. Booleans always differ from
+        both.
     """
     a, b = plain(a), plain(b)
     if a is b:
@@ -93,7 +94,7 @@ def same(a: Any, b: Any, *, typed: bool = True) -> bool:
         return alike(a.get_params(deep=False), b.get_params(deep=False))
     try:
         equal = bool(a == b)
-    except Exception:  # an __eq__ without a yes or no: not the same choice
+    except Exception:  # __eq__ gave no yes or no: not the same choice
         return False
     if equal and is_dataclass(a) and not isinstance(a, type):
         names = [field.name for field in fields(a) if field.compare]
@@ -120,14 +121,14 @@ def have_order(values: Sequence[Any]) -> bool:
 
 
 def fresh(params: Mapping[str, Any], *, equal: bool = True) -> dict[str, Any]:
-    """Return a params dict of copies, which may be changed freely.
+    """Return a params dict with copies of the values, which may be changed freely.
 
     Parameters
     ----------
     params : dict
     equal : bool, default=True
-        Whether to keep estimators, and objects whose copies would not be the `same`:
-        their copies are not equal to them.
+        Whether to keep, rather than copy, estimators and objects whose copies would not
+        be the `same`.
     """
     return {name: _copy(value, equal) for name, value in params.items()}
 
@@ -138,7 +139,7 @@ def _copy(value: Any, equal: bool) -> Any:
     try:
         copy = deepcopy(value)
         return copy if not equal or same(copy, value) else value
-    except Exception:  # locks, open files, and other objects without copies
+    except Exception:  # locks, open files and other objects that cannot be copied
         return value
 
 
@@ -155,7 +156,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def key_of(value: Any) -> Hashable:
-    """Return a key, the same for equal values of any type, and rarely for others."""
+    """Return a key, the same for equal values of any type, but rarely otherwise."""
     value = plain(value)
     kind = type(value)
     if is_number(value):
@@ -168,7 +169,7 @@ def key_of(value: Any) -> Hashable:
         return kind, tuple(map(key_of, value))
     if hasattr(value, "get_params") and not isinstance(value, type):
         return kind, key_of(value.get_params(deep=False))
-    if isinstance(value, np.generic):  # dates, whose hash may depend on their unit
+    if isinstance(value, np.generic):  # dates: their hash may depend on their unit
         return (kind,)
     try:
         return kind, hash(value)
