@@ -45,16 +45,17 @@ class BalancingState(PolicyState):
     Attributes
     ----------
     theta0 : float
-        The longest length scale of a grid; 1 without a grid.
+        The longest length scale of the grid; 1 if there is no grid.
     introduced : list of list of int
         A: the key of each candidate introduced so far, including eliminated ones, such
         as [i] for q(i) and [i, j] for the pair of q(i) and v(j).
     alive : list of int
         U: positions in `introduced` of the surviving candidates.
     members : list of list of int
-        S: for each introduced candidate, history indices of the queries it chose.
+        S: for each introduced candidate, the history indices of the queries that it
+        chose.
     widths : list of list of float
-        For each of those queries, beta times sigma before it, in units of the
+        For each of these queries, beta times sigma before the query, in units of the
         objective.
     """
 
@@ -75,13 +76,13 @@ class BalancingState(PolicyState):
 class Balancing(UCBPolicy):
     """Base class of the balancing policies (Algorithm 2 of their paper).
 
-    Line numbers are the same in all of them. A subclass defines its candidates
-    (`propose`, `candidate`) and their suspected regrets (`suspected_regret`).
+    They all share the same line numbers. A subclass defines its candidates (`propose`,
+    `candidate`) and their suspected regrets (`suspected_regret`).
 
     Parameters
     ----------
     beta : float or str, default=1.0
-        Width of the band in standard deviations, or a schedule (with half of delta):
+        Width of the band in standard deviations, or a schedule that uses half of delta:
         "log", "igp", "a-gp", "self-normalised", "bayes-finite" or "bayes-continuous".
     delta : float, default=0.1
         Probability that the guarantee fails: half for the bands, half for the noise.
@@ -156,7 +157,7 @@ class Balancing(UCBPolicy):
         )
 
     def _eliminate(self, state: BalancingState, values: Array) -> None:
-        """Eliminate the candidates that did worse than their band promised."""
+        """Eliminate the candidates that did worse than their bands promised."""
         z, _, scale = self.targets(values)
         finite = np.isfinite(values)
         S = {i: list(_judged(state, i, finite)) for i in state.alive}
@@ -180,12 +181,12 @@ class Balancing(UCBPolicy):
                 state.introduce(u)
 
     def surviving(self, state: BalancingState) -> list[Candidate]:
-        """Return the candidates that are not eliminated."""
+        """Return the candidates that have not been eliminated."""
         return [self.candidate(state, i) for i in state.alive]
 
     @property
     def norm_bounded(self) -> bool:
-        """Always True: the theory of balancing uses norms, for any beta."""
+        """Always True: the theory of balancing uses norms for any beta."""
         return True
 
 
@@ -199,11 +200,12 @@ def _judged(state: BalancingState, i: int, finite: Array) -> dict[int, float]:
 class HBGPUCB(Balancing, name="hb-gp-ucb"):
     """Hyperparameter balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 2).
 
-    Candidate models of any form share the data: length scales, periods, additive
-    decompositions, prior means. The candidate with the smallest suspected regret after
-    one more query asks next. Candidates with worse results than their models claim are
-    eliminated. R is the suspected regret bound, a the proposing function, and xi_t = 2
-    noise**2 ln(A pi**2 t**2 / (3 delta)) for the A candidates introduced.
+    Candidate models share the data. They may differ in length scales, periods, additive
+    decompositions, prior means or anything else. Each query is chosen by the candidate
+    that would have the smallest suspected regret after it. Candidates with worse
+    results than their models claim are eliminated. R is the suspected regret bound, a
+    is the proposing function, and xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)), where
+    A is the number of candidates introduced.
 
     Pseudo-code (U: surviving candidates; S: queries of each)::
 
@@ -219,32 +221,33 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
        10          L(u) = m(u) - r(u)
        11          keep u iff m(u) + r(u)
                        + (2 / |S(u)|) sum over S(u) of beta sigma >= max of L
-       12      add to U what a(t) names for the first time; S(u) = {} for each of it
+       12      add each u that a(t) names for the first time to U, with S(u) = {}
 
-    Line 11 has the sign of the paper's proof (Lemma B.2); the printed algorithm has m -
-    r on the left. A candidate that attains the maximum in line 11 always stays, so the
-    last one is never removed. Ties in line 3 go to the candidate introduced first.
+    The sign in line 11 follows the paper's proof (Lemma B.2); the printed algorithm has
+    m - r on the left. A candidate that attains the maximum in line 11 always stays, so
+    the last one is never removed. Ties in line 3 go to the candidate introduced first.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
+        The kernel of the default candidates at length scale 1; Matern-5/2 if None.
     candidates : list of Kernel or Candidate, default=None
-        The candidates; ties go to the earlier one. None: length scales theta0 2**-i, i
-        = 0, ..., 4, with norm bounds 2**(i d/2) norm_bound. theta0 is the maximum
-        likelihood estimate on the initial design, at most the diameter of the space.
+        The candidates; ties go to the earlier one. None: length scales theta0 2**-i for
+        i = 0, ..., 4, with norm bounds 2**(i d/2) norm_bound, where theta0 is the
+        maximum likelihood estimate on the initial design, but at most the diameter of
+        the space.
     proposing : sequence of int or callable, default=None
-        When candidates are introduced. A sequence gives for each candidate the number
-        of queries after which it is added (0 for the start). A callable takes the
-        number of queries, starting at 0, and returns how many candidates have been
-        introduced by then, at least one. None: all at the start.
+        When candidates are introduced. A sequence gives the number of queries after
+        which each candidate is added (0 for the start). A callable takes the number of
+        queries so far, from 0, and returns the number of candidates introduced by then,
+        at least one. None: all at the start.
     regret : callable, default=None
         The suspected regret R(index of the candidate, n). It must be nondecreasing in
         n; a common factor has no effect. None: sqrt(n) (B sqrt(gamma) + gamma) for
-        Matern and RBF kernels, with the growth rate gamma of the information gain (of
-        several length scales, the geometric mean is used).
+        Matern and RBF kernels, where gamma is the growth rate of the information gain
+        (computed from the geometric mean of several length scales).
     norm_bound : float, default=1.0
-        Norm bound of candidates given as kernels; a `Candidate` has its own.
+        Norm bound for candidates given as kernels; a `Candidate` has its own.
     {inherited}
 
     Examples
@@ -263,7 +266,7 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
 
     @property
     def n_candidates(self) -> int:
-        """Largest number of candidates that can be introduced."""
+        """Maximum number of candidates that can be introduced."""
         return HALVES if self.candidates is None else len(self.candidates)
 
     def check(self) -> None:
@@ -304,7 +307,7 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
         return u if isinstance(u, Candidate) else Candidate(u, None, self.norm_bound)
 
     def suspected_regret(self, state: BalancingState, i: int, n: int) -> float:
-        """Return R(u, n), as given or from the growth rate of the information gain."""
+        """Return R(u, n), given or from the growth rate of the information gain."""
         (index,) = state.introduced[i]
         if self.regret is not None:
             return float(self.regret(index, n))  # line 3
@@ -327,11 +330,12 @@ def rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
 class LBGPUCB(Balancing, name="lb-gp-ucb"):
     """Length-scale balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 1).
 
-    Several length scales share the data. The one with the smallest suspected regret
-    after one more query asks next, so short ones are tried now and then. Length scales
-    with worse results than their models claim are eliminated. Candidates are q(i) =
-    theta0 / ratio**i. R is the suspected regret bound, and xi_t = 2 noise**2 ln(A pi**2
-    t**2 / (3 delta)), where A is the number of candidates introduced.
+    Several length scales share the data. Each query is chosen by the length scale that
+    would have the smallest suspected regret after it, so short ones are tried now and
+    then. Length scales with worse results than their models claim are eliminated. The
+    candidates are q(i) = theta0 / ratio**i. R is the suspected regret bound, and xi_t =
+    2 noise**2 ln(A pi**2 t**2 / (3 delta)), where A is the number of candidates
+    introduced.
 
     Pseudo-code (Theta: surviving length scales; S: queries of each)::
 
@@ -350,11 +354,11 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
        12      while q(l + 1) >= theta0 / g(t)
        13          add q(l + 1) to Theta; l = l + 1
 
-    Lines 11 and 12 have the inequalities of the paper's proof (Lemma B.2); the printed
-    algorithm has m - r on the left of 11 and the inequality of 12 inverted. A candidate
-    that attains the maximum in line 11 always stays, so the last one is never removed.
-    The paper's RBF kernel is exp(-r**2 / theta**2). Its length scales are sqrt(2) times
-    those of scikit-learn's kernel, which this class uses.
+    The inequalities in lines 11 and 12 follow the paper's proof (Lemma B.2); the
+    printed algorithm has m - r on the left of line 11 and reverses the inequality in
+    line 12. A candidate that attains the maximum in line 11 always stays, so the last
+    one is never removed. The paper's RBF kernel is exp(-r**2 / theta**2). Its length
+    scales are sqrt(2) times those of scikit-learn's kernel, which this class uses.
 
     Parameters
     ----------
@@ -362,10 +366,10 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
         The kernel at length scale 1, Matern or RBF; Matern-5/2 if None.
     theta0 : float, default=None
         Longest length scale, in unit-cube coordinates. None: the maximum likelihood
-        estimate on the initial design, at most the diameter of the space.
+        estimate on the initial design, but at most the diameter of the space.
     growth : float or callable, default=0.5
-        A number a means g(t) = max(g0, t**a), where g0 gives `n_candidates` at the
-        start. A callable is g itself, nondecreasing in t >= 1.
+        A number a means g(t) = max(g0, t**a), where g0 is chosen to give `n_candidates`
+        at the start. A callable is g itself, nondecreasing in t >= 1.
     n_candidates : int, default=5
         Number of candidates at t = 1; ignored if `growth` is a callable.
     ratio : float or {"paper", "code"}, default="paper"
@@ -456,10 +460,10 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
 class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
     """Length-scale and norm balancing GP-UCB (Ziomek et al. 2024, Algorithm 3).
 
-    LB-GP-UCB for an objective whose norm is unknown too. A candidate u is a pair of a
-    length scale q(i) = theta0 / ratio**i and a norm v(j) = N0 e**j. R is the suspected
-    regret bound, and xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)), where A is the
-    number of pairs introduced.
+    This is LB-GP-UCB for objectives whose norm is also unknown. A candidate u is a pair
+    of a length scale q(i) = theta0 / ratio**i and a norm v(j) = N0 e**j. R is the
+    suspected regret bound, and xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)), where A
+    is the number of pairs introduced.
 
     Pseudo-code (U: surviving pairs; S: queries of each)::
 
@@ -476,21 +480,21 @@ class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
        11          keep u iff m(u) + r(u)
                        + (2 / |S(u)|) sum over S(u) of beta sigma >= max of L
        12      for every pair of a q(i) >= theta0 / g(t) and a v(j) <= N0 b(t)
-       13          add it to U, unless it has been there before
+       13          add it to U, unless it was added before
 
-    Lines 11 and 12 have the inequalities of the paper's proof. The printed algorithm
-    has m - r on the left of 11 and q(i) >= theta0 / g(t) inverted, and it skips q(1)
-    and v(1). Only pairs are removed, never a length scale or a norm. A new length scale
-    is paired with every introduced norm, and a new norm with every length scale. Ties
-    in line 3 go to the pair introduced first, which at the start is the longest length
-    scale.
+    The inequalities in lines 11 and 12 follow the paper's proof. The printed algorithm
+    has m - r on the left of line 11, reverses q(i) >= theta0 / g(t), and skips q(1) and
+    v(1). Only pairs are removed, never a length scale or a norm. A new length scale is
+    paired with every norm introduced so far, and a new norm with every length scale.
+    Ties in line 3 go to the pair introduced first, which initially has the longest
+    length scale.
 
     Parameters
     ----------
     {kernel}
     growth : float or callable, default=0.5
-        A number a means g(t) = max(g0, t**a), where g0 gives `n_candidates` length
-        scales at the start. A callable is g itself, nondecreasing in t >= 1.
+        A number a means g(t) = max(g0, t**a), where g0 is chosen to give `n_candidates`
+        length scales at the start. A callable is g itself, nondecreasing in t >= 1.
     norm_growth : float or callable, default=0.5
         A number a means b(t) = t**a. A callable is b itself, nondecreasing in t >= 1.
     n_candidates : int, default=5

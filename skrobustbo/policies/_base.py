@@ -42,20 +42,20 @@ from skrobustbo.policies._published import PUBLISHED
 from skrobustbo.policies._settings import Share, check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
-#: The policies by name. Declaring a class adds it.
+#: The policies by name. Declaring a class adds an entry.
 NAMED: dict[str, type[Policy]] = {}
-#: Values are centred first if their range is below this share of their size.
+#: Values are first centred if their range is below this share of their size.
 _NARROW = 1e-6
 
 
 @dataclass
 class _Stateless:
-    """State of a policy that needs none."""
+    """State of a policy that needs no state."""
 
 
 @dataclass
 class PolicyState:
-    """The state that most policies keep.
+    """The state kept by most policies.
 
     Attributes
     ----------
@@ -73,33 +73,35 @@ class PolicyState:
 class Policy(BaseEstimator):
     """Base class of policies, which choose the next point.
 
-    A policy object only holds settings. `start` returns its run-time state, plain data
-    of JSON types. `suggest` proposes a point and metadata without changing the state.
-    `learn` updates the state once the value of that point is in the history. Values may
-    arrive in any order, and some points are never evaluated.
+    A policy object holds only settings. `start` returns the run-time state as plain
+    data in JSON types. `suggest` proposes a point and metadata without changing the
+    state. `learn` updates the state once the value of that point is in the history.
+    Values may arrive in any order, and some points are never evaluated.
 
-    A policy never maximises, factorises or owns a random generator: `suggest` receives
-    the models and the maximiser.
+    A policy does not maximise functions, factorise matrices or own a random generator:
+    `suggest` receives the models and the maximiser.
 
-    The attribute `state_type` is the class of the state. A state stored as JSON is
-    rebuilt from it, and each field is checked against its annotation. `start` returns a
-    state of defaults unless a policy overrides it.
+    The attribute `state_type` is the class of the state. It serves to rebuild a state
+    stored as JSON, and each field is checked against its annotation. Unless overridden,
+    `start` returns a state with default values.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         The kernel at length scale 1; Matern-5/2 if None.
     noise : float, default=0.01
-        Standard deviation of the noise, in units of the model.
+        Standard deviation of the noise, in the model's units.
     normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values. A pair is a fixed mean and scale.
+        Whether to standardise the values for the model. A pair gives a fixed mean and
+        scale.
     repeats : bool, default=False
-        Whether a told point may be asked again.
+        Whether a point may be evaluated again.
     """
 
     #: Class of the run-time state: a dataclass of JSON types.
     state_type: ClassVar[type] = _Stateless
-    #: A TypedDict of the metadata that pending points need, besides the fields `kept`.
+    #: A TypedDict of the metadata that pending points need, in addition to the fields
+    #: `kept`.
     metadata_type: ClassVar[type] = Named
     #: Whether a model chooses the points.
     has_model: ClassVar[bool] = True
@@ -109,8 +111,8 @@ class Policy(BaseEstimator):
     def __init_subclass__(cls, *, name: str | None = None, **others: Any) -> None:
         """Add a class to the registry if it is declared with a name.
 
-        The same class may be declared again, for example when a notebook cell runs
-        twice. The name of another class is refused.
+        A class may be declared again, for example when a notebook cell runs twice, but
+        the name of another class raises an error.
         """
         super().__init_subclass__(**others)
         if name is None:
@@ -134,8 +136,8 @@ class Policy(BaseEstimator):
     def as_published(cls, **settings: Any) -> Self:
         """Return the policy with the settings of its paper's experiments.
 
-        If the experiments differ, the settings are those of most of them. Properties of
-        a problem, such as a known kernel or the noise, are yours to set.
+        If experiments differ, the settings are those used in most of them. Set
+        properties of your problem, such as a known kernel or the noise, yourself.
 
         Parameters
         ----------
@@ -150,7 +152,7 @@ class Policy(BaseEstimator):
         Raises
         ------
         ValueError
-            If no experiment of the papers uses this policy.
+            If no experiment in the papers uses this policy.
 
         Examples
         --------
@@ -164,7 +166,7 @@ class Policy(BaseEstimator):
                 f"Expected a policy of the papers' experiments, one of {sorted(known)}."
                 f" Got {cls.__name__}; set its parameters yourself."
             )
-        # A copy, because kernels have parameters that a caller may change.
+        # Copied, because a caller may change the parameters of a kernel.
         return clone(cls(**{**known[cls.__name__], **settings}))
 
     def start(self, setup: Setup, models: Models) -> Any:
@@ -182,14 +184,14 @@ class Policy(BaseEstimator):
     def suggest(
         self, state: Any, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the point to evaluate next, encoded, and metadata.
+        """Return the encoded point to evaluate next, and its metadata.
 
         Parameters
         ----------
         state : object
             What `start` returned. Do not change it here.
         models : Models
-            The surrogate of all told points.
+            The surrogate given all told points.
         argmax : callable
             Maximises an acquisition function over the feasible points.
         pending : list of dict
@@ -205,12 +207,12 @@ class Policy(BaseEstimator):
         raise NotImplementedError
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Update the state with the last value of `history`; `metadata` belong to it.
+        """Update the state with the last value of `history` and its `metadata`.
 
         Returns
         -------
         reset : bool or None
-            True if the policy stops using all values before this one.
+            True if the policy no longer uses the values before this one.
         """
         return None
 
@@ -249,14 +251,14 @@ class Policy(BaseEstimator):
 
     @property
     def kept(self) -> Sequence[str]:
-        """Fields of the state that a query estimates and its metadata carry.
+        """Fields of the state that a query estimates and stores in its metadata.
 
-        They enter the state once the value of the query is told.
+        They enter the state when the value of the query is told.
         """
         return ()
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
-        """Return the point to deploy, encoded: the told one of best MAP mean.
+        """Return the encoded point to deploy: the told point with the best MAP mean.
 
         `state` is None during the initial design.
         """
@@ -273,7 +275,7 @@ class Policy(BaseEstimator):
         return named(self.surviving(state))
 
     def perturbations(self, x: Array, models: Models) -> Array:
-        """Return the points that `x` may turn into when deployed, by default itself."""
+        """Return the points that `x` may become when deployed; by default only `x`."""
         return x[None, :]
 
     def oldest(self, state: Any, n: int) -> int:
@@ -281,7 +283,7 @@ class Policy(BaseEstimator):
         return 0
 
     def map_model(self, models: Models) -> Candidate:
-        """Return the model of all values that makes the predictions.
+        """Return the model of all values that is used for predictions.
 
         By default, it has MAP length scales, whatever the policy uses.
         """
@@ -290,9 +292,10 @@ class Policy(BaseEstimator):
         return length_scale_candidate(kernel, models.spread(theta))
 
     def plausible(self, state: Any, models: Models) -> list[Candidate]:
-        """Return the models that regret bounds assume to contain the right one.
+        """Return the models that regret bounds assume to include the true one.
 
-        By default the surviving models, or else the one with MAP length scales.
+        By default, the surviving models or, if there are none, a model with MAP length
+        scales.
         """
         return self.surviving(state) or [self.map_model(models)]
 
@@ -301,9 +304,9 @@ class Policy(BaseEstimator):
         return [models[candidate] for candidate in self.plausible(state, models)]
 
     def spanning(self, state: Any, models: Models) -> list[Candidate]:
-        """Return the models that estimate what is left to gain in the whole space.
+        """Return the models that estimate the remaining gain in the whole space.
 
-        By default the plausible ones.
+        By default, the plausible models.
         """
         return self.plausible(state, models)
 
@@ -316,7 +319,7 @@ class Policy(BaseEstimator):
         return depends_on_norm(getattr(self, "beta", 1.0))
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range; called by the optimizer."""
+        """Raise a ValueError for settings out of range. The optimizer calls it."""
         check_kinds(self)
         noise, pair = self.noise, self.normalize_y
         if not 0 < noise < np.inf:
@@ -330,7 +333,7 @@ class Policy(BaseEstimator):
     # Values as the model sees them ----------------------------------------------------
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
-        """Return the values as the model sees them, their shift and scale.
+        """Return the values in the model's units, their shift and scale.
 
         Failed evaluations count as the worst value seen. Standardised values that
         differ only by rounding count as equal.
@@ -353,7 +356,7 @@ class Policy(BaseEstimator):
         return self.targets(values)
 
     def base_kernel(self) -> Kernel:
-        """Return the kernel setting, Matern-5/2 with length scale 1 by default."""
+        """Return the `kernel` setting, by default Matern-5/2 with length scale 1."""
         return Matern(nu=2.5) if self.kernel is None else self.kernel
 
 
@@ -382,15 +385,15 @@ class UCBPolicy(Policy):
     Parameters
     ----------
     beta : float or str, default=1.0
-        Width of the band in standard deviations, or a schedule: "log", "igp", "a-gp",
-        "self-normalised", "bayes-finite" (finite spaces only), "bayes-continuous",
-        "bayes-changing" (for objectives that change).
+        Width of the confidence band in standard deviations, or a schedule: "log",
+        "igp", "a-gp", "self-normalised", "bayes-finite" (finite spaces only),
+        "bayes-continuous" or "bayes-changing" (for objectives that change).
     information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules compute the information gain: of the points seen, by its growth
-        rate (models with one length scale only), or by a bound on its maximum over the
-        feasible points (a sample of 512 if there are more than 4,096).
+        How schedules compute the information gain: from the points seen, from its
+        growth rate (only for models with one length scale), or from a bound on its
+        maximum over the feasible points (a sample of 512 if there are more than 4,096).
     delta : float, default=0.1
-        Probability that the band of a schedule fails.
+        Probability that a schedule's band fails.
     """
 
     metadata_type: ClassVar[type] = Predicted
@@ -407,7 +410,7 @@ class UCBPolicy(Policy):
         return self.state_type(setup.n_parameters)
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Count the query and keep its estimates; the data are in the history."""
+        """Count the query and keep its estimates. The data are in the history."""
         state.t += 1  # line 3 of `GPUCB`, line 4 or line 5 of others
         for name in self.kept:
             setattr(state, name, metadata[name])
@@ -420,7 +423,7 @@ class UCBPolicy(Policy):
     def beta_of(
         self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
     ) -> float:
-        """Return beta at query `t` for one model; its band gets `share` of delta."""
+        """Return beta at query `t` for one model, whose band gets `share` of delta."""
         return band_beta(self.beta, self.band_of(posterior, n_parameters, t, share))
 
     def band_of(
@@ -440,13 +443,13 @@ class UCBPolicy(Policy):
 
 @settings
 class OneModelUCB(UCBPolicy):
-    """Base class of the policies with one model, fixed when the search starts.
+    """Base class of policies whose single model is fixed when the search starts.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        The model, used as it is. None: Matern-5/2 with the maximum likelihood length
-        scale of the initial design, fitted once.
+        The model's kernel, used unchanged. None: Matern-5/2 with a length scale fitted
+        once, by maximum likelihood on the initial design.
     """
 
     def first_theta(self, setup: Setup, models: Models) -> float:
@@ -456,7 +459,7 @@ class OneModelUCB(UCBPolicy):
         return initial_length_scale(self.base_kernel(), setup, models)
 
     def candidate(self, state: Any) -> Candidate:
-        """Return the model with the `theta` of the state."""
+        """Return the model with `theta` from the state."""
         if self.kernel is not None:
             return Candidate(self.kernel)
         return length_scale_candidate(self.base_kernel(), state.theta)

@@ -1,8 +1,9 @@
 """Widths of confidence bands: beta in mu + beta sigma.
 
-beta multiplies the standard deviation; papers that write beta**(1/2) sigma mean the
-same. B bounds the norm of the objective, s is the standard deviation of the noise, I
-the information gain of the points seen, and 1 - delta the probability of the band.
+Here, beta multiplies the standard deviation; some papers write beta**(1/2) sigma
+instead. B bounds the norm of the objective, s is the standard deviation of the noise, I
+is the information gain of the points seen, and the band holds with probability 1 -
+delta.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ GREEDY_SHARE = 1 - 1 / math.e
 def greedy_gain(kernel: Kernel, points: Array, n: int, noise: float) -> float:
     """Return the information gain of `n` points chosen greedily, 1/2 log|I + K/s**2|.
 
-    Each choice has the largest posterior variance, by a pivoted Cholesky decomposition
-    of K + s**2 I. With noise, a point may be chosen more than once.
+    Each choice has the largest posterior variance, found by a pivoted Cholesky
+    decomposition of K + s**2 I. With noise, a point may be chosen more than once.
     """
     variance = np.array(kernel.diag(points), dtype=float)
     rows = np.empty((n, len(points)))  # row i: covariance with choice i, whitened
@@ -64,8 +65,8 @@ def log_beta(t: int, c1: float = 0.8, c2: float = 4.0) -> float:
 def igp_beta(norm: float, noise: float, gain: float, delta: float) -> float:
     """Return B + s sqrt(2 (I + 1 + ln(1/delta))) (Chowdhury and Gopalan 2017).
 
-    This is the printed formula. With a posterior regularised by s**2, it is a bound
-    only for s >= 1.
+    This is the formula as printed. With a posterior regularised by s**2, it is a bound
+    only if s >= 1.
     """
     return norm + noise * math.sqrt(2 * (gain + 1 + math.log(1 / delta)))
 
@@ -78,7 +79,7 @@ def a_gp_beta(norm: float, noise: float, gain: float, delta: float) -> float:
 def self_normalised_beta(norm: float, gain: float, delta: float) -> float:
     """Return B + sqrt(2 (I + ln(1/delta))) (Abbasi-Yadkori 2013).
 
-    A valid bound for our posterior and any noise.
+    This is a valid bound for our posterior and any noise.
     """
     return norm + math.sqrt(2 * (gain + math.log(1 / delta)))
 
@@ -86,9 +87,9 @@ def self_normalised_beta(norm: float, gain: float, delta: float) -> float:
 def bayes_finite_beta(n_points: int | None, t: int, delta: float) -> float:
     """Return sqrt(2 ln(m pi**2 t**2 / (6 delta))) for a space of m points.
 
-    For an objective drawn from the Gaussian process (Ziomek et al., Beyond
-    lengthscales, Theorem 3.1, which gives the band half of its delta: 3 for 6). Raises
-    an error for None, infinitely many points.
+    It applies to an objective drawn from the Gaussian process (Ziomek et al., Beyond
+    lengthscales, Theorem 3.1, which has 3 instead of 6 because the band gets half of
+    its delta). Raises an error if m is None (infinitely many points).
     """
     if n_points is None:
         raise ValueError(
@@ -173,7 +174,7 @@ def _bound_gain_of(posterior: Posterior, d: int) -> float:
     return bound_gain(posterior.kernel, reference.points, n, posterior.noise)
 
 
-#: What an `information_gain` setting stands for, in a space of d parameters.
+#: The meaning of each `information_gain` setting, in a space of d parameters.
 GAINS: dict[str, Callable[[Posterior, int], float]] = {
     "posterior": lambda posterior, d: posterior.information_gain,
     "rate": _rate_gain_of,
@@ -189,7 +190,7 @@ class WidthInputs:
     delta: float
     norm: float  # B
     noise: float  # s
-    gain: Callable[[], float]  # returns I; called only by schedules that need it
+    gain: Callable[[], float]  # returns I; called only if a schedule needs it
     n_parameters: int
     n_points: int | None = None  # None for infinitely many
 
@@ -218,7 +219,7 @@ def depends_on_norm(beta: float | str) -> bool:
 
 
 def band_beta(beta: float | str, band: WidthInputs) -> float:
-    """Return the number that a `beta` setting stands for."""
+    """Return the value of beta for a `beta` setting."""
     return _SCHEDULES[beta](band) if isinstance(beta, str) else float(beta)
 
 

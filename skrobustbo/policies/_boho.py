@@ -34,7 +34,7 @@ from skrobustbo.policies._models import (
 from skrobustbo.policies._settings import Share, settings
 from skrobustbo.surrogate import FlatPrior, Models, Posterior
 
-#: Over-confident steps in a row after which the upper bounds shrink.
+#: Number of consecutive over-confident steps after which the upper bounds shrink.
 _PATIENCE = 5
 #: Starts of the likelihood fit, as fractions of the upper bound.
 _STARTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
@@ -51,7 +51,7 @@ class BOHOState:
     t : int
         Number of queries told so far.
     confident : int
-        E: number of over-confident steps in a row.
+        E: number of consecutive over-confident steps.
     theta : list of float
         The latest length scales; empty at first.
     """
@@ -73,9 +73,10 @@ class _Fitted(Predicted):
 class BOHO(Policy, name="boho"):
     """Bayesian optimisation with hyperparameter optimisation (Wang, de Freitas 2014).
 
-    Expected improvement with maximum likelihood length scales. The upper bounds of the
-    length scales shrink when the model is over-confident: when it repeatedly asks for
-    points at which its standard deviation is below that of one noisy observation.
+    This is expected improvement with maximum likelihood length scales. The upper bounds
+    of the length scales shrink when the model is over-confident, that is, when it
+    repeatedly asks for points at which its standard deviation is smaller than the noise
+    of one observation.
 
     Pseudo-code (Algorithm 1; I: information gain of the points seen)::
 
@@ -99,9 +100,10 @@ class BOHO(Policy, name="boho"):
         16  end for
 
     Here, lines 14 and 15 run at the start of the next step, and once on the initial
-    design. Line 15 has the square root that the paper's theorem needs: nu multiplies a
-    standard deviation and xi is a variance, but the paper's box prints xi itself. nu is
-    the maximum likelihood factor on the standard deviation, clipped.
+    design. Line 15 includes the square root that the paper's theorem needs, because nu
+    multiplies a standard deviation and xi is a variance; the paper's box prints xi
+    itself. nu is the maximum likelihood factor on the standard deviation, clipped to
+    this range.
 
     Parameters
     ----------
@@ -113,18 +115,18 @@ class BOHO(Policy, name="boho"):
     anisotropic : bool, default=True
         Whether to use one length scale per parameter instead of one for all.
     threshold : float, default=1.0
-        t_sigma of line 4.
+        t_sigma in line 4.
     shrink : float, default=0.5
-        p of line 11.
+        p in line 11.
     nu : float or None, default=None
         A fixed factor on the standard deviation instead of line 15.
     nu_range : (float, float), default=(0.001, 1.0)
-        c1 and c2 of line 15.
+        c1 and c2 in line 15.
     incumbent : {"mu", "f"}, default="mu"
-        The value to improve on: the largest posterior mean, or the best told value.
-        Estimates of candidates stopped by a race do not count as told values.
+        The value to improve on: the largest posterior mean, or the best told value. For
+        candidates stopped by a race, estimates do not count as told values.
     delta : float, default=0.1
-        delta of line 15; the paper gives no value.
+        delta in line 15; the paper gives no value.
     {inherited}
 
     Examples
@@ -187,7 +189,8 @@ class BOHO(Policy, name="boho"):
 
     def _estimate(self, state: BOHOState, models: Models) -> Array:
         upper = np.array(state.upper)
-        # Cold starts as well as the warm one: the likelihood may have several peaks.
+        # Cold starts in addition to the warm one: the likelihood may have several
+        # peaks.
         warm = [np.array(state.theta)] if state.theta else []
         starts = [*warm, *(share * upper for share in _STARTS)]
         return models.fit(
@@ -212,7 +215,7 @@ class BOHO(Policy, name="boho"):
         return gain + math.sqrt((math.log(2) + log) * gain) + log
 
     def learn(self, state: BOHOState, metadata: Metadata, history: Told) -> None:
-        """Count over-confident steps; lower the bounds after five in a row."""
+        """Count over-confident steps; lower the bounds after five consecutive ones."""
         state.t += 1  # line 9, line 16
         state.theta = metadata["theta"]
         if metadata["confident"]:  # line 4

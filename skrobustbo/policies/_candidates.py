@@ -26,9 +26,9 @@ HALVES = 5
 def candidate_models(
     given: Given | None, kernel: Kernel, thetas: Sequence[float]
 ) -> list[Candidate]:
-    """Return the given candidates or, by default, those of the length scales.
+    """Return the given candidates or, by default, candidates with the length scales.
 
-    Repeated labels are numbered: prior means are not part of a label.
+    Repeated labels are numbered, because labels do not show prior means.
     """
     if given is None:
         return [length_scale_candidate(kernel, theta) for theta in thetas]
@@ -53,7 +53,7 @@ def _are_distinct(indices: list[int]) -> bool:
 
 
 class Promise(TypedDict):
-    """Prediction of a model for a query, in units of the objective."""
+    """A model's prediction for a query, in units of the objective."""
 
     candidate: Count
     mean: float
@@ -61,7 +61,7 @@ class Promise(TypedDict):
 
 
 class QueryBound(Promise):
-    """Prediction of a model for a told query."""
+    """A model's prediction for a told query."""
 
     query: IndexTold
 
@@ -75,7 +75,7 @@ class CandidateState(PolicyState):
     thetas : list of float
         Length scales of the default candidates; empty if candidates were given.
     survivors : list of int
-        U: indices of the candidates not eliminated.
+        U: indices of the candidates that have not been eliminated.
     """
 
     thetas: list[Positive] = field(default_factory=list)
@@ -89,21 +89,21 @@ class CandidatePolicy(UCBPolicy):
     Parameters
     ----------
     candidates : list of Kernel or Candidate, default=None
-        The models. None: `kernel` with the maximum likelihood length scale of the
-        initial design times 2**-i, i = 0, ..., 4.
+        The models. None: `kernel` with length scales of 2**-i, i = 0, ..., 4, times the
+        maximum likelihood estimate on the initial design.
     kernel : Kernel, default=None
-        The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
+        The kernel of the default candidates at length scale 1; Matern-5/2 if None.
     """
 
     state_type: ClassVar[type] = CandidateState
-    #: Part of delta that each band gets.
+    #: Share of delta that each band gets.
     share: ClassVar[float] = 1.0
 
     candidates: Given | None = field(default=None, kw_only=False)
     kernel: Kernel | None = None
 
     def given(self) -> Given | None:
-        """Return the candidates in the settings, None for the default ones."""
+        """Return the candidates in the settings; None means the default candidates."""
         return self.candidates
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
@@ -140,17 +140,17 @@ class CandidatePolicy(UCBPolicy):
 class RegretBalancer:
     """The rule that shares evaluations among models, or among branches of a space.
 
-    This is the rule of Ziomek, Adachi and Osborne (2024) for any kind of candidate. The
-    candidate with the smallest suspected regret after one more query asks next.
-    Candidates that do worse than they promised are eliminated. Line numbers are those
-    of `HBGPUCB`.
+    This is the rule of Ziomek, Adachi and Osborne (2024) for any kind of candidate.
+    Each query goes to the candidate that would have the smallest suspected regret after
+    it. Candidates that do worse than they promised are eliminated. Line numbers refer
+    to `HBGPUCB`.
 
     Parameters
     ----------
     noise : float
-        Standard deviation of the noise, in units of the model.
+        Standard deviation of the noise, in the model's units.
     delta : float
-        Probability that noise eliminates the candidate of the optimum.
+        Probability that noise eliminates the right candidate.
     least : int, default=1
         Number of successful queries before a candidate may be eliminated.
     """
@@ -160,7 +160,7 @@ class RegretBalancer:
 
     @staticmethod
     def counts(members: Sequence[Sequence[int]], pending: Iterable[int]) -> list[int]:
-        """Return |S| + 1 of each candidate, with pending queries."""
+        """Return |S| + 1 of each candidate, counting pending queries."""
         n = [len(queries) + 1 for queries in members]  # line 3
         for candidate in pending:
             n[candidate] += 1
@@ -168,7 +168,7 @@ class RegretBalancer:
 
     @staticmethod
     def turn(R: Mapping[int, float]) -> int:
-        """Return the candidate of smallest suspected regret; ties go to the first."""
+        """Return the candidate of least suspected regret; ties go to the first."""
         return min(R, key=R.__getitem__)  # line 3
 
     def survivors(
@@ -178,7 +178,7 @@ class RegretBalancer:
 
         A candidate that attains the maximum in line 11 stays, so the last one is never
         removed. `z` holds the finite values of each candidate's queries and `slack`
-        their mean of 2 beta sigma, both in units of the model; `n` and `t` count
+        holds their mean of 2 beta sigma, both in the model's units; `n` and `t` count
         candidates and queries.
         """
         xi = self.xi(n, t)

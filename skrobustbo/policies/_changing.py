@@ -1,8 +1,9 @@
 """Policies for objectives f_t that change with the query t.
 
-Some forget the past at once, by an event, a clock or a sliding window: models are
-static, and old values are left out of the data D. Others forget gradually, by kernels
-in time or fading weights: all values stay in the data, and old ones count less.
+Some policies forget the past at once, triggered by an event, a clock or a sliding
+window: their models are static, and old values are left out of the data D. Others
+forget gradually, by kernels in time or fading weights: all values stay in the data, but
+old ones count less.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from skrobustbo.policies._models import (
 from skrobustbo.policies._settings import PositiveInt, Share, settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
 
-#: Range of estimated output variances (0 to 20 in the paper, without 0).
+#: Range of estimated output variances (0 to 20, excluding 0, in the paper).
 _VARIANCE_BOUNDS = (0.01, 20.0)
-#: Start of the first estimate.
+#: Starting point of the first estimate.
 _LENGTH_SCALE_START, _VARIANCE_START = 0.5, 1.0
-#: T in the formulas of a variation budget, without a horizon.
+#: T in the formulas for a variation budget, if there is no horizon.
 _DEFAULT_HORIZON = 100
 
 
@@ -72,7 +73,7 @@ class ChangingState(PolicyState):
         Factor on the kernel's length scales.
     estimate : list of float
         With ``hyperparameters="map"``, the latest length scales, one per encoded
-        column, and the output variance; otherwise, and at first, empty.
+        column, and the output variance. Empty otherwise, and before the first estimate.
     """
 
     horizon: Horizon
@@ -89,14 +90,15 @@ class ChangingUCB(OneModelUCB):
     Parameters
     ----------
     hyperparameters : {"map"} or None, default=None
-        "map": before each query, estimate the length scale of each parameter and the
-        output variance of the model, from 0.01 to 20, by highest posterior given the
-        values in use; `kernel` then is the one at length scale 1. None: keep them.
+        "map": before each query, find the length scale of each parameter and the output
+        variance of the model, from 0.01 to 20, with the highest posterior given the
+        values in use. `kernel` is then the kernel at length scale 1. None: keep them
+        fixed.
     prior : Prior, default=None
-        With "map", the prior of each length scale; log-normal with median 0.7 and sigma
-        1.5 if None. The variance has a flat prior.
+        With "map", the prior of each length scale. None: log-normal with median 0.7 and
+        sigma 1.5. The variance has a flat prior.
     c1, c2 : float, default=0.8, 4.0
-        "log" is beta**2 = max(0, c1 ln(c2 t)).
+        Constants of "log": beta**2 = max(0, c1 ln(c2 t)).
     """
 
     state_type: ClassVar[type] = ChangingState
@@ -135,7 +137,7 @@ class ChangingUCB(OneModelUCB):
         return replace(model, label=f"{model.label},variance={variance:.3g}")
 
     def remembered(self, state: Any, models: Models) -> Models:
-        """Return the models of the values in use, by default static ones."""
+        """Return the models of the values in use; by default, static models."""
         return models.since(self.oldest(state, models.n))
 
     def posterior(self, state: Any, models: Models) -> Posterior:
@@ -147,7 +149,7 @@ class ChangingUCB(OneModelUCB):
         return None
 
     def estimated(self, state: Any, models: Models) -> Any:
-        """Return the state with hyperparameters of highest posterior."""
+        """Return the state with the hyperparameters of highest posterior."""
         if self.hyperparameters is None:
             return state
         groups = models.groups
@@ -183,14 +185,14 @@ class ChangingUCB(OneModelUCB):
     def _evidence(
         self, state: Any, models: Models, posterior: Posterior, x: Array
     ) -> Metadata:
-        """Return what `learn` needs to know about this step, besides the prediction."""
+        """Return the data, besides the prediction, that `learn` needs for this step."""
         return {}
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy now, encoded.
 
-        It is the point with the best posterior mean at present, among the finite values
-        in use, or among all finite values if there are none.
+        This is the point with the best posterior mean at present among the finite
+        values in use or, if there are none, among all finite values.
         """
         if state is None:
             return super().recommend(state, models, history)
@@ -207,9 +209,9 @@ class ChangingUCB(OneModelUCB):
 def block_length(epsilon: float, kernel: Kernel, d: int) -> float:
     """Return the block length 12 epsilon**-p for a rate of change epsilon.
 
-    p = 1/4 for RBF kernels. For Matern kernels with nu > 2, p = 1/(4 - k) with k =
-    d(d+1) / (2 nu + d(d+1)) (Brunzema et al., Corollary 1, which gives it up to a
-    factor; 12 is used for both).
+    For RBF kernels, p = 1/4. For Matern kernels with nu > 2, p = 1/(4 - k), where k =
+    d(d+1) / (2 nu + d(d+1)) (Brunzema et al., Corollary 1, which gives the length up to
+    a factor; 12 is used for both).
     """
     if epsilon == 0:
         return math.inf
@@ -231,12 +233,12 @@ def check_block_length(policy: ChangingUCB, name: str, instead: str) -> None:
 
 @settings
 class BudgetedUCB(ChangingUCB):
-    """Base class of the policies with a known total variation of the objective.
+    """Base class of policies that know the total variation of the objective.
 
     Parameters
     ----------
     budget : float, default=1.0
-        B_T, in units of the model. T is the horizon, or 100 without one.
+        B_T, in the model's units. T is the horizon, or 100 if there is none.
     """
 
     budget: Positive = 1.0
@@ -260,7 +262,7 @@ class BudgetedUCB(ChangingUCB):
         T = state.horizon or _DEFAULT_HORIZON
         theta = np.log(np.asarray(getattr(kernel, "length_scale", 1.0))).mean()
         nu = smoothness(kernel) or math.inf
-        # In logarithms, because theta**-d may overflow.
+        # Uses logarithms, because theta**-d may overflow.
         rate = math.log(max(rate_gain(T, 1.0, d, nu), 1.0)) - d * float(theta)
         most = math.log(T / 2 * math.log1p(self.noise**-2))
         return math.exp(min(rate, most) / 4) * math.sqrt(T / self.budget)
@@ -296,7 +298,7 @@ class ResetState(ChangingState):
 
 @settings
 class ResettingUCB(ChangingUCB):
-    """GP-UCB that forgets all data but the last value when it resets."""
+    """GP-UCB that forgets all data except the last value when it resets."""
 
     state_type: ClassVar[type] = ResetState
 
@@ -343,8 +345,8 @@ class _Evidence(Predicted):
 class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
     """Event-triggered GP-UCB (Brunzema et al., Algorithm 1 with Lemma 3).
 
-    The objective counts as static until a value contradicts the model. Then all data
-    except this value are forgotten. You do not need to know a rate of change.
+    The policy treats the objective as static until a value contradicts the model. Then
+    it forgets all data except this value. You do not need to know a rate of change.
 
     Pseudo-code (D: data in use; t': queries since the last reset, including this one)::
 
@@ -361,31 +363,32 @@ class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
        10      w = noise sqrt(2 ln(2 pi_t' / delta_b)), at most noise_cap
        11      |y_t - mu_D(x_t)| > sqrt(rho) sigma_D(x_t) + w
 
-    beta_t uses the number t of all queries. Failed evaluations count as steps but not
-    as events. The same applies to a value asked for before the last reset: its
-    prediction used data that have been forgotten.
+    In beta_t, t counts all queries. Failed evaluations count as steps but not as
+    events. The same applies to queries made before the last reset, because their
+    predictions used data that have since been forgotten.
 
     Parameters
     ----------
     {kernel}
     delta_b : float or None, default=0.1
-        Probability of any event while the objective does not change. None turns the
-        trigger off: resets then happen at t' = N_up.
+        Probability of any event while the objective does not change. None turns off the
+        trigger, so resets happen only at t' = N_up.
     n_low, n_up : int, default=None
-        The reset window. None: from `epsilon_bounds` or, without them, 1 and never.
+        The reset window. None: from `epsilon_bounds` or, if these are None, 1 and
+        never.
     epsilon_bounds : (float, float), default=None
-        Smallest and largest rate of change per query. N_up and N_low are ceil(12
-        epsilon**(-1/4)) of the smallest and the largest rate, with another exponent for
-        Matern kernels (Corollary 1), but at most the horizon. If the smallest rate is
-        0, there is no N_up.
+        Smallest and largest rates of change per query. They give N_up and N_low,
+        respectively, as ceil(12 epsilon**(-1/4)), with a different exponent for Matern
+        kernels (Corollary 1), but at most the horizon. If the smallest rate is 0, there
+        is no N_up.
     noise_cap : float, default=None
-        Cap on w, in units of the model. It keeps the trigger sensitive in long blocks.
+        Cap on w, in the model's units. It keeps the trigger sensitive in long blocks.
     c1, c2 : float, default=0.8, 4.0
-        "log" is beta**2 = max(0, c1 ln(c2 t)); the paper's within-model comparisons
-        use c1 = 0.4.
+        Constants of "log": beta**2 = max(0, c1 ln(c2 t)). The paper's within-model
+        comparisons use c1 = 0.4.
     normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values. A pair is a fixed mean and scale.
-        The guarantee of `delta_b` needs a fixed pair.
+        Whether to standardise the values for the model. A pair gives a fixed mean and
+        scale, which the guarantee of `delta_b` requires.
     {inherited}
 
     References
@@ -473,7 +476,7 @@ class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
 class RGPUCB(ResettingUCB, name="r-gp-ucb"):
     """GP-UCB with periodic resets (Bogunovic, Scarlett, Cevher 2016).
 
-    The paper calls it R-GP-UCB. The variant of Zhou and Shroff is `BRGPUCB`.
+    The paper calls it R-GP-UCB. For the variant of Zhou and Shroff, see `BRGPUCB`.
 
     Pseudo-code (D: data in use; t': queries since the last reset, including this one)::
 
@@ -492,8 +495,9 @@ class RGPUCB(ResettingUCB, name="r-gp-ucb"):
     period : int, default=None
         N_const. None: from `epsilon`.
     epsilon : float, default=0.03
-        Rate of change per query: N_const = ceil(12 epsilon**(-1/4)), with another
-        exponent for Matern kernels, but at most the horizon. 0: never.
+        Rate of change per query: N_const = ceil(12 epsilon**(-1/4)), with a different
+        exponent for Matern kernels, but at most the horizon. With 0, the policy never
+        resets.
     {inherited}
 
     Examples
@@ -527,14 +531,15 @@ class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
 
         H = ceil(gamma_T**(1/4) sqrt(T / B_T))
 
-    balances two losses: from learning again, T gamma_T / sqrt(H), and from using old
-    data, B_T sqrt(gamma_T) H**(3/2). Both are then gamma_T**(7/8) B_T**(1/4) T**(3/4).
-    gamma_T is the growth rate of the information gain, at most T/2 ln(1 + noise**-2).
+    balances the loss from learning again, T gamma_T / sqrt(H), and the loss from using
+    old data, B_T sqrt(gamma_T) H**(3/2). Both are then gamma_T**(7/8) B_T**(1/4)
+    T**(3/4). Here, gamma_T is the growth rate of the information gain, at most T/2 ln(1
+    + noise**-2).
 
-    Resets, budget and norm agree with the source's abstract and Brunzema et al.,
+    Resets, budget and norm agree with the source's abstract and with Brunzema et al.,
     section 3. The order in T and B_T agrees with restarted linear bandits (Zhao et al.
-    2020, corrected version of 2021), because the source's bounds recover linear ones.
-    The formulas of the source were not available, so two things are unchecked: the
+    2020, corrected version of 2021), because the source's bounds recover the linear
+    ones. The source's formulas were not available, so two things are unchecked: the
     power of gamma_T, which follows from the balance, and the factor, which is 1 here.
 
     Pseudo-code (D: data in use; t': queries since the last reset, including this one)::
@@ -592,8 +597,8 @@ class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
     """GP-UCB on a sliding window of the latest values (Zhou and Shroff 2021).
 
     The window for a variation budget equals the period of `BRGPUCB`, because the oldest
-    value in use is W queries old here and H queries old there. The notes there on the
-    comparison with the source apply here too.
+    value in use is W queries old here and H queries old there. The comparison with the
+    source in `BRGPUCB` applies here too.
 
     Pseudo-code (D: data in use)::
 
@@ -635,16 +640,15 @@ class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
 # Forget gradually: kernels in time, and fading weights --------------------------------
 
 
-#: Range of rates of change in the likelihood search.
+#: Range of the rates of change in the likelihood search.
 _EPSILON_BOUNDS = (1e-4, 0.5)
 #: Rate before the first search.
 _EPSILON_START = 0.03
-#: W-GP-UCB omits values that carry less information than this, for a prior deviation of
-#: 1.
+#: W-GP-UCB omits values with less information than this, for a prior deviation of 1.
 _NEGLIGIBLE = 1e-6
 
 
-#: A rate in the range of the policy.
+#: A rate within the policy's range.
 _Rate = Annotated[Finite, Consistent(lambda rate, at: at.policy._is_rate(rate))]
 
 
@@ -668,8 +672,8 @@ class _TimedUCB(ChangingUCB):
     Parameters
     ----------
     kernel : Kernel, default=None
-        The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
-        length scale of the initial design, fitted once.
+        The kernel in space, used unchanged. None: Matern-5/2 with a length scale fitted
+        once, by maximum likelihood on the initial design.
     """
 
     state_type: ClassVar[type] = ForgettingState
@@ -680,7 +684,7 @@ class _TimedUCB(ChangingUCB):
     information_gain: Literal["posterior"] = field(default="posterior", init=False)
 
     def remembered(self, state: ForgettingState, models: Models) -> Models:
-        """Return the models of all values, over points and time."""
+        """Return the models of all values over points and time."""
         return models.timed()
 
     def in_time(self, state: ForgettingState) -> Kernel:
@@ -706,8 +710,8 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     """Time-varying GP-UCB (Bogunovic, Scarlett, Cevher 2016).
 
     The objective is a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t + sqrt(epsilon) g_t,
-    with independent g_t drawn from the same Gaussian process. Its covariance over a lag
-    is that of the process times (1-epsilon)**(lag/2).
+    where the g_t are independent draws from the same Gaussian process. Its covariance
+    over a lag is the covariance of the process times (1-epsilon)**(lag/2).
 
     Pseudo-code (k: kernel in space; i: the number of a value, in the order told)::
 
@@ -717,16 +721,17 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    In line 2, the lag from value i to the present is t - i; (5) in Brunzema et al. has
-    t + 1 - i with data up to t - 1. Times count told values, including initial points.
+    In line 2, the lag from value i to the present is t - i; equation (5) in Brunzema et
+    al. has t + 1 - i, with data up to t - 1. Times count all values told, including
+    initial points.
 
     Parameters
     ----------
     {kernel}
     epsilon : float or "mle", default=0.03
         Rate of change per step, in [0, 1). "mle": the maximum likelihood estimate
-        before each query, by Brent's bounded search in the logarithm, between 1e-4 and
-        0.5 and within a factor e**2 of the last estimate, starting at 0.03.
+        before each query, found by Brent's bounded search in the logarithm, between
+        1e-4 and 0.5 and within a factor of e**2 of the last estimate, starting at 0.03.
     {inherited}
 
     Examples
@@ -779,15 +784,15 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    v is the variance that a Wiener process gains per step, starting from 1 at time 0.
-    The prior variance is thus 1 + v t.
+    Here, v is the variance that a Wiener process gains per step, starting from 1 at
+    time 0, so the prior variance is 1 + v t.
 
     Parameters
     ----------
     {kernel}
     variance : float, default=0.03
-        v, sigma_w**2 in the paper; 0 means no change. Comparisons set it to the rate of
-        change epsilon.
+        v, called sigma_w**2 in the paper; 0 means no change. Comparisons set it to the
+        rate of change epsilon.
     {inherited}
 
     Examples
@@ -815,9 +820,9 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
 class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
     """Weighted GP-UCB (Deng et al. 2022): weights that grow with time.
 
-    The i-th value has weight w_i = gamma**-i, and the regulariser grows with it: it is
-    noise**2 gamma**-n after n values. Only the ratio matters, so value i has the noise
-    variance noise**2 gamma**-(n-i), and the latest value noise**2.
+    The i-th value has the weight w_i = gamma**-i. The regulariser grows too: it is
+    noise**2 gamma**-n after n values. Only the ratio matters, so the noise variance of
+    value i is noise**2 gamma**-(n-i), which is noise**2 for the latest value.
 
     Pseudo-code (k: kernel; n: values told)::
 
@@ -826,25 +831,27 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    sigma is the standard deviation of this weighted model. Values that no longer carry
-    information (k(x, x) below a millionth of their noise variance) are left out, so the
-    cost of a step stays bounded.
+    Here, sigma is the standard deviation of this weighted model. Values that no longer
+    carry information (k(x, x) below a millionth of their noise variance) are omitted,
+    so the cost of a step stays bounded.
 
     According to the source's abstract and Brunzema et al., section 3, the method is a
-    weighted regression with the budget of `BRGPUCB`. With a linear kernel, mu is that
-    of D-LinUCB (Russac, Vernade, Cappe 2019) in its authors' code. Up to the factor
-    noise, sigma is then sqrt(x' V**-1 x). Theirs is sqrt(x' V**-1 V2 V**-1 x) with the
-    squared weights in V2, which is never larger. A public discounted GP-UCB has this
-    sigma, but its regulariser is one step ahead: its latest value has noise**2 / gamma.
-    The formulas of the source were not available, so its sigma and discount are
-    unchecked. By default, the weights add up to about H + 1/2, the memory of a window.
+    weighted regression with the budget of `BRGPUCB`. With a linear kernel, mu agrees
+    with the authors' code for D-LinUCB (Russac, Vernade, Cappe 2019). Up to the factor
+    noise, sigma is then sqrt(x' V**-1 x). D-LinUCB uses sqrt(x' V**-1 V2 V**-1 x), with
+    the squared weights in V2, which is never larger. A public discounted GP-UCB uses
+    our sigma, but its regulariser is one step ahead: its latest value has the noise
+    variance noise**2 / gamma. The source's formulas were not available, so sigma and
+    the discount are unchecked. By default, the weights add up to about H + 1/2, the
+    memory of a window.
 
     Parameters
     ----------
     {kernel}
     discount : float, default=None
-        gamma, in (0, 1]; 1 means no forgetting. None: exp(-1/H) with the period
-        H = gamma_T**(1/4) sqrt(T / B_T) of `BRGPUCB` (gamma_T: information gain).
+        gamma, in (0, 1]; 1 means no forgetting. None: exp(-1/H), where H =
+        gamma_T**(1/4) sqrt(T / B_T) is the period of `BRGPUCB` (gamma_T: information
+        gain).
     {inherited}
 
     Examples
@@ -858,7 +865,7 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
     kept = ("estimate", "rate")
 
     information_gain: Literal["posterior"] = field(default="posterior", init=False)
-    #: The likelihood of a weighted fit differs, and the paper does not use it.
+    #: The likelihood of a weighted fit is different, and the paper does not use it.
     hyperparameters: None = field(default=None, init=False)
     prior: None = field(default=None, init=False)
     discount: float | None = None

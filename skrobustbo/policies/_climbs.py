@@ -1,6 +1,6 @@
-"""Climbs: local searches around points that stand out, with local models.
+"""Climbs: local searches with local models, around points that stand out.
 
-A narrow peak first appears as a point that is higher than the others predict, long
+A narrow peak first appears as a point that is higher than other points predict, long
 before it is the best one. A model of the whole space treats it as a coincidence. A
 climb therefore has its own model with short length scales, and searches a box around
 the point for an improvement over the values in the box.
@@ -22,9 +22,9 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: Half the side of the box, in units of the planned points' mean distance.
 _BOX = 0.4
-#: A box is full with this many points per parameter, if they surround its centre.
+#: A box with this many points per parameter is full if they surround its centre.
 _FULL = 2
-#: How often a full box of the best point may be halved.
+#: Number of times that a full box around the best point may be halved.
 _HALVINGS = 4
 #: Decimals for comparing values, because a function may be almost flat.
 _DECIMALS = 6
@@ -33,7 +33,7 @@ _DECIMALS = 6
 class Query(NamedTuple):
     """A point, the model that chose it, and its expected improvement.
 
-    If `free`, it takes the turn whatever its expected improvement.
+    If `free`, it takes the turn regardless of its expected improvement.
     """
 
     x: Array
@@ -64,7 +64,7 @@ class Top(NamedTuple):
 
 
 def model_of_box(kernel: Kernel, models: Models, radius: float) -> Candidate:
-    """Return the model of a climb, with length scales of half the side of its box."""
+    """Return a climb's model, whose length scales are half the side of its box."""
     theta = np.full(len(models.groups), radius)
     return length_scale_candidate(kernel, models.spread(theta), theta, label="climb")
 
@@ -86,7 +86,8 @@ def tops(
 
     A point stands out if it is higher than all other points in its box and higher than
     the points outside the box predict. A climb starts there if the box is not full. The
-    best point need not stand out. It comes last, and its box is halved when it is full.
+    best point does not need to stand out. It comes last, and its box is halved when
+    full.
     """
     best = int(np.argmax(posterior.told_means))
     rows = [] if only_best else _standing_out(posterior, radius)
@@ -113,11 +114,11 @@ def _is_full(apart: Array, radius: float, enough: int) -> bool:
 
 
 def _standing_out(posterior: Posterior, radius: float) -> list[int]:
-    """Return the rows of points that stand out, the clearest first."""
+    """Return the rows of points that stand out, starting with the clearest."""
     told, z = posterior.X[: posterior.n_told], posterior.told_targets
     near = distances(told, told) <= radius
     highest = np.flatnonzero(z >= np.where(near, z, -math.inf).max(axis=1))
-    # Ranks spread the low values, the values themselves spread the high ones.
+    # Ranks spread the low values, while the values themselves spread the high ones.
     ranked = posterior.of_targets(z + ranks(z, 1 / near.sum(axis=1)))
     boxes = [np.flatnonzero(near[row]) for row in highest]
     of_boxes = zip(highest, boxes, ranked.residuals(boxes), strict=True)
@@ -128,7 +129,7 @@ def _standing_out(posterior: Posterior, radius: float) -> list[int]:
 def ranks(z: Array, weights: Array) -> Array:
     """Return the weighted ranks of values, scaled to a standard deviation of 1.
 
-    If a point has the weight 1 / (number of points in its box), its rank measures the
+    If the weight of a point is 1 / (number of points in its box), its rank measures the
     share of the space with lower values. A point slightly above a wide plain has a high
     rank, even if some hills are much higher.
     """

@@ -1,4 +1,4 @@
-"""Annotations that a restored state and its metadata are checked against."""
+"""Annotations for checking a restored state and its metadata."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NoEstimate = Annotated[list[Positive], lambda theta: not theta]
 
 
 class Credited(Predicted):
-    """Metadata of a policy that credits the query to one of its candidates."""
+    """Metadata of a policy that attributes the query to one of its candidates."""
 
     candidate: Index
     width: float

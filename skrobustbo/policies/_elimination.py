@@ -1,6 +1,6 @@
-"""Policies that eliminate implausible models, and ExpectedUCB, which weights them.
+"""Policies that eliminate implausible models, and ExpectedUCB, which weights models.
 
-They search for the best point (HE-GP-UCB) or for the best point under the worst
+They search for the best point (HE-GP-UCB) or for the point with the best worst-case
 perturbation (HE-StableOpt, StableOpt).
 """
 
@@ -48,10 +48,11 @@ class EliminationState(CandidateState):
     Attributes
     ----------
     queries : list of dict
-        All S together: for each query its `candidate`, its index in the history, and
-        the `mean` and `width` (beta times sigma) before it, in units of the objective.
+        All S combined: for each query, its `candidate`, its index in the history, and
+        the `mean` and `width` (beta times sigma) before the query, in units of the
+        objective.
     implausible : bool
-        Whether the last survivor failed the test too.
+        Whether even the last survivor failed the test.
     """
 
     queries: list[QueryBound] = field(default_factory=list)
@@ -59,7 +60,7 @@ class EliminationState(CandidateState):
 
 
 def query_bound(query: int, metadata: Mapping[str, Any]) -> QueryBound:
-    """Return the prediction of a model for a query, from its metadata."""
+    """Return a model's prediction for a query, from the query's metadata."""
     return QueryBound(
         query=query,
         candidate=metadata["candidate"],
@@ -71,10 +72,10 @@ def query_bound(query: int, metadata: Mapping[str, Any]) -> QueryBound:
 def contradicted(
     queries: Sequence[QueryBound], values: Array, scale: float, xi: float
 ) -> bool:
-    """Return whether a model's errors exceed what its bands and the noise allow.
+    """Return whether a model's errors are larger than its bands and the noise allow.
 
-    The noise term `xi` is in units of the model, one of which is `scale` of the values.
-    Queries with width nan are left out: their unit was unknown.
+    The noise term `xi` is in the model's units; one such unit is `scale` units of the
+    values. Queries with a width of nan are left out, because their unit was unknown.
     """
     told = [
         q
@@ -97,7 +98,7 @@ class Eliminating(CandidatePolicy):
         Probability that the guarantee fails: half for the bands, half for the noise.
     """
 
-    share: ClassVar[float] = 0.5  # the noise gets the other half of delta
+    share: ClassVar[float] = 0.5  # the other half of delta is for the noise
 
     def xi(self, n_sums: int, t: int) -> float:
         """Return the noise term of the test for `n_sums` sums, for Gaussian noise."""
@@ -130,12 +131,12 @@ class Eliminating(CandidatePolicy):
 class HEGPUCB(Eliminating, name="he-gp-ucb"):
     """Hyperparameter elimination (Ziomek, Adachi, Osborne, Algorithm 1).
 
-    From "Beyond lengthscales". Candidate models may differ in anything: length scale,
-    period, additive decomposition or prior mean. The surviving model with the highest
-    upper bound chooses the query. Each query is also a test: a model is eliminated if
-    its errors add up to more than its band and the noise allow. Here ``xi_t = 2
-    noise**2 ln(|U| pi**2 t**2 / (3 delta))``, where ``|U|`` counts all candidates,
-    including eliminated ones.
+    This policy is from "Beyond lengthscales". Candidate models may differ in anything,
+    such as length scale, period, additive decomposition or prior mean. The surviving
+    model with the highest upper bound chooses the query. Each query is also a test: a
+    model is eliminated if its errors add up to more than its band and the noise allow.
+    Here, ``xi_t = 2 noise**2 ln(|U| pi**2 t**2 / (3 delta))``, where ``|U|`` counts all
+    candidates, including eliminated ones.
 
     Pseudo-code (U: surviving models; S: queries of each)::
 
@@ -149,31 +150,31 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
                        + sum over i in S(u_t) of beta_i sigma(x_i) before i
         8          remove u_t from U, unless it is the last
 
-    Line 3 has the beta of the paper's proof; the printed algorithm is one step behind.
-    Line 7 has the standard deviation before the query was told, as the theory requires;
-    the printed algorithm has the smaller one after it.
+    Line 3 uses beta as in the paper's proof; the printed algorithm is one step behind.
+    Line 7 uses the standard deviation before the query's value was told, as the theory
+    requires; the printed algorithm uses the smaller one afterwards.
 
-    Set ``normalize_y=False`` with values on a unit scale, or give a fixed pair. By
-    default, values are standardised by those told so far. The standard deviation of few
-    values may be too small, which can eliminate the right model. Do not mix additive
-    decompositions with the kernel of all parameters together: its upper bound is
+    Set ``normalize_y=False`` if values are on a unit scale, or give a fixed pair. By
+    default, values are standardised by all values told so far. The standard deviation
+    of a few values may be too small, which can eliminate the right model. Do not mix
+    additive decompositions with a kernel over all parameters: its upper bound is
     highest nearly everywhere, so it takes nearly every query and is never contradicted.
 
     Parameters
     ----------
     {candidates}
     beta : float or str, default=2.0
-        Width of the band in standard deviations, or a schedule (with half of delta):
-        "bayes-finite" and "bayes-continuous" for objectives drawn from a candidate,
-        "self-normalised" for those within its norm bound; "igp", "a-gp" or "log". The
-        test depends on it: with beta = 1, a true model fails at its first query one
-        time in three.
+        Width of the band in standard deviations, or a schedule that uses half of delta:
+        "bayes-finite" or "bayes-continuous" for objectives drawn from a candidate,
+        "self-normalised" for objectives within its norm bound, or "igp", "a-gp" or
+        "log". The test depends on it: with beta = 1, a true model fails at its first
+        query one time in three.
     {inherited}
 
     Warns
     -----
     UserWarning
-        Once in a run, if the last candidate fails the test too.
+        Once per run, if even the last candidate fails the test.
 
     Examples
     --------
@@ -205,7 +206,7 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
     def suggest(
         self, state: EliminationState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the maximiser of the most optimistic survivor's bound."""
+        """Return the maximiser of the upper bounds of all survivors."""
         bands = self.bands(state, models, pending)
         union = UnionMax([UCB(posterior, beta) for posterior, beta in bands])
         x, _ = argmax(union)  # line 3
@@ -228,7 +229,7 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
 class ExpectedUCB(CandidatePolicy, name="expected-ucb"):
     """The expected upper confidence bound over candidate models.
 
-    This is the baseline of "Beyond lengthscales" (Ziomek, Adachi, Osborne). Candidates
+    This is a baseline in "Beyond lengthscales" (Ziomek, Adachi, Osborne). Candidates
     are weighted by their probability given the data, under a uniform prior.
 
     Pseudo-code::
@@ -267,7 +268,7 @@ class ExpectedUCB(CandidatePolicy, name="expected-ucb"):
 def _mixture_note(
     models: Models, posteriors: Sequence[Posterior], P: Array, x: Array
 ) -> Metadata:
-    """Return metadata with the mixture's prediction, named by its largest part."""
+    """Return metadata with the mixture's prediction and its main component's label."""
     notes = [metadata_of(models, posterior, x) for posterior in posteriors]
     means = np.array([each["mean"] for each in notes])
     stds = np.array([each["std"] for each in notes])
@@ -294,10 +295,10 @@ class StableState(EliminationState):
     Attributes
     ----------
     adversarial : list of dict
-        All Shat together, like `queries` for S: predictions of the most pessimistic
+        All Shat combined, like `queries` for S: predictions of the most pessimistic
         models.
     centres : list of list of float
-        The points x_t around which queries were made.
+        The points x_t around which the queries were made.
     """
 
     adversarial: list[QueryBound] = field(default_factory=list)
@@ -318,8 +319,8 @@ class _Stable(Eliminating):
     Parameters
     ----------
     eps : float or dict of str to float, default=0.05
-        Largest perturbation, or one for each perturbed parameter. Unordered choices are
-        never perturbed.
+        Largest perturbation, either one for all parameters or one for each perturbed
+        parameter. Unordered choices are never perturbed.
     metric : {"max", "l2"}, default="max"
         "max": each parameter may move by `eps`. "l2": the Euclidean distance.
     units : {"cube", "user"}, default="cube"
@@ -328,7 +329,7 @@ class _Stable(Eliminating):
 
     state_type: ClassVar[type] = StableState
     metadata_type: ClassVar[type] = _Attacked
-    seeks_maximum: ClassVar[bool] = False  # but the best worst case
+    seeks_maximum: ClassVar[bool] = False  # it seeks the best worst case
 
     eps: NotNegative | Mapping[str, NotNegative] = 0.05
     metric: Literal["max", "l2"] = "max"
@@ -336,7 +337,7 @@ class _Stable(Eliminating):
 
     def start(self, setup: Setup, models: Models) -> StableState:
         state: StableState = super().start(setup, models)  # line 1
-        self._ball(models)  # raises an error for names that the space does not know
+        self._ball(models)  # raises an error for names that are not in the space
         return state
 
     def _ball(self, models: Models) -> Ball:
@@ -370,7 +371,7 @@ class _Stable(Eliminating):
         return x, metadata
 
     def _centre(self, argmax: Argmax, robust: UnionMax, ball: Ball) -> Array:
-        """Return x_t; it may repeat as long as a query is left around it."""
+        """Return x_t; it may repeat as long as some query around it is left."""
         radii = self.eps.values() if isinstance(self.eps, Mapping) else [self.eps]
         x, _ = argmax(robust, inner=any(radii))  # line 3
         if not any(argmax.free(point) for point in ball(x[None, :])[0]):
@@ -387,8 +388,8 @@ class _Stable(Eliminating):
 
         The worst case is the smallest lower bound over perturbations and surviving
         models, given all the data. A centre is never recommended if its query failed or
-        was stopped by a race. Without a centre, the result is the told point with the
-        best MAP mean.
+        was stopped by a race. If no centre remains, the result is the told point with
+        the best MAP mean.
         """
         X = np.array([] if state is None else _measured(state.centres, history))
         if not len(X):
@@ -399,7 +400,7 @@ class _Stable(Eliminating):
 
 
 def _measured(centres: list[list[float]], history: Told) -> list[list[float]]:
-    """Return the centres whose query was measured in full."""
+    """Return the centres whose queries were fully measured."""
     values = history.values[history.chosen]
     pairs = zip(centres, values, strict=False)
     return [centre for centre, value in pairs if np.isfinite(value)]
@@ -416,11 +417,11 @@ def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:
 class HEStableOpt(_Stable, name="he-stableopt"):
     """Adversarially robust search with hyperparameter elimination (Algorithm 2).
 
-    From "Beyond lengthscales" (Ziomek, Adachi, Osborne). It finds the point with the
-    best worst-case perturbation if one of several models is right. The surviving model
-    with the highest upper bound chooses the centre, and the one with the lowest lower
-    bound chooses the perturbation. Both are tested. `recommend` returns a centre. Here
-    ``xi_t = 2 noise**2 ln(2 |U| pi**2 t**2 / (3 delta))``.
+    This policy from "Beyond lengthscales" (Ziomek, Adachi, Osborne) finds the point
+    with the best worst-case perturbation if one of several models is right. The
+    surviving model with the highest upper bound chooses the centre, and the one with
+    the lowest lower bound chooses the perturbation. Both are tested. `recommend`
+    returns a centre. Here, ``xi_t = 2 noise**2 ln(2 |U| pi**2 t**2 / (3 delta))``.
 
     Pseudo-code (U: surviving models; delta: feasible perturbations of x)::
 
@@ -438,8 +439,8 @@ class HEStableOpt(_Stable, name="he-stableopt"):
 
     The printed algorithm puts u_t back in line 9, uses the standard deviation after the
     query in lines 8 and 9, and has ``|U|`` instead of ``2 |U|`` in xi_t. Line 10 is not
-    in the paper; it is the rule of StableOpt, with the minimum over the survivors and
-    all the data. If the worst perturbation has been asked before (and `repeats` is
+    in the paper; it is the rule of StableOpt, with a minimum over the survivors, given
+    all the data. If the worst perturbation has already been asked (and `repeats` is
     False), the worst remaining one is asked.
 
     Parameters
@@ -452,7 +453,7 @@ class HEStableOpt(_Stable, name="he-stableopt"):
     Warns
     -----
     UserWarning
-        Once in a run, if the last candidate fails a test too.
+        Once per run, if even the last candidate fails a test.
 
     Examples
     --------
@@ -484,8 +485,8 @@ class HEStableOpt(_Stable, name="he-stableopt"):
 class StableOpt(_Stable, name="stableopt"):
     """Adversarially robust search with one fixed model (Bogunovic et al. 2018).
 
-    It finds the point with the best worst-case perturbation. `recommend` returns a
-    centre.
+    This policy finds the point with the best worst-case perturbation. `recommend`
+    returns a centre.
 
     Pseudo-code (numbered as that of `HEStableOpt`; delta: perturbations of x)::
 
@@ -499,10 +500,10 @@ class StableOpt(_Stable, name="stableopt"):
     Parameters
     ----------
     kernel : Kernel, default=None
-        The model, used as it is. None: Matern-5/2 with the maximum likelihood length
-        scale of the initial design, fitted once.
+        The model's kernel, used unchanged. None: Matern-5/2 with a length scale fitted
+        once, by maximum likelihood on the initial design.
     delta : float, default=0.1
-        Probability that the band of a schedule fails.
+        Probability that a schedule's band fails.
     {inherited}
 
     Examples
@@ -518,7 +519,7 @@ class StableOpt(_Stable, name="stableopt"):
     candidates: Given | None = field(default=None, init=False)
 
     def given(self) -> Given | None:
-        """Return the one model, None for the default one."""
+        """Return the model in the settings; None means the default model."""
         return None if self.kernel is None else [self.kernel]
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:

@@ -60,7 +60,7 @@ class RandomPolicy(Policy, name="random"):
     has_model: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Take no settings."""
+        """Create the policy, which has no settings."""
 
     def suggest(
         self, state: object, models: Models, argmax: Argmax, pending: Pending
@@ -140,8 +140,8 @@ class IGPUCB(GPUCB, name="igp-ucb"):
         3      y_t = f(x_t) + noise; add (x_t, y_t) to the data
 
     The schedule comes from later papers and assumes a posterior regularised by
-    noise**2. It is a bound only for noise >= 1. ``beta="self-normalised"`` is a bound
-    for any noise.
+    noise**2. It is a bound only if noise >= 1, while ``beta="self-normalised"`` is a
+    bound for any noise.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class IGPUCB(GPUCB, name="igp-ucb"):
 # Length scales estimated after every observation --------------------------------------
 
 
-#: Step by which length scales shrink if a query must be uncertain.
+#: Factor by which length scales shrink if a query must be uncertain.
 _SHORTER = 1.1
 
 #: The position of a model to choose from.
@@ -185,9 +185,9 @@ class EstimateState(PolicyState):
     Attributes
     ----------
     theta : list of float
-        The latest estimate: one length scale, or one per parameter; empty at first.
+        The latest estimate: one length scale, or one per parameter. Empty at first.
     chosen : int or None
-        The latest choice, if there are candidates to choose from.
+        The latest choice, if the policy chooses among candidates.
     """
 
     theta: NoEstimate | LengthScales = field(default_factory=list)
@@ -237,7 +237,8 @@ class _EstimatingUCB(UCBPolicy):
         self, state: EstimateState, models: Models
     ) -> tuple[Posterior, Metadata]:
         """Return the likeliest model and its metadata."""
-        # Cold starts as well as the warm one: the likelihood may have several peaks.
+        # Cold starts in addition to the warm one: the likelihood may have several
+        # peaks.
         starts: list[float | Array] = [*STARTS]
         if state.theta:
             starts.insert(0, np.asarray(state.theta))
@@ -259,9 +260,9 @@ class _EstimatingUCB(UCBPolicy):
 class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
     """GP-UCB with the maximum likelihood length scale, the usual practice.
 
-    The baseline of the papers. If the data so far look smooth, the likelihood favours a
-    long length scale, and the search gets stuck. With a finite set of candidates, theta
-    is the candidate with the highest likelihood.
+    This is the baseline in the papers. If the data so far look smooth, the likelihood
+    favours a long length scale, and the search gets stuck. With a finite set of
+    candidates, theta is the candidate with the highest likelihood.
 
     Pseudo-code::
 
@@ -274,7 +275,7 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
     ----------
     {kernel}
     candidates : list of Kernel or Candidate, default=None
-        The models to choose from. None: `kernel` with any length scale.
+        The models to choose from. None: `kernel` with a length scale of any size.
     {inherited}
 
     Examples
@@ -298,7 +299,7 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
 
     @property
     def kept(self) -> Sequence[str]:
-        """The estimate, which is the next warm start, or the choice."""
+        """The estimate (the next warm start), or the choice."""
         return ("theta",) if self.candidates is None else ("chosen",)
 
     def alive(self, state: EstimateState) -> list[Survivor]:
@@ -314,8 +315,8 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
 class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     """GP-UCB with MAP length scales.
 
-    With `least_deviation`, it is the method of Wang and de Freitas (2014) in the form
-    used for comparison by Berkenkamp, Schoellig and Krause (2019, section 5): length
+    With `least_deviation`, this is the method of Wang and de Freitas (2014) in the form
+    that Berkenkamp, Schoellig and Krause (2019, section 5) use for comparison: length
     scales shrink until the model is uncertain about the query. The search then never
     settles, and its regret keeps growing.
 
@@ -334,7 +335,7 @@ class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     prior : GammaPrior or LogNormalPrior, default=None
         Prior of each length scale, in unit-cube coordinates; Gamma(3, 6) if None.
     least_deviation : float, default=None
-        kappa, in units of the model; 0.1 in the paper. None: no line 5.
+        kappa, in the model's units; 0.1 in the paper. None: line 5 is skipped.
     {inherited}
 
     Examples
@@ -363,7 +364,7 @@ class ChainState(PolicyState):
     Attributes
     ----------
     thetas : list of list of float
-        The latest draws, each with one length scale or one per parameter; the chain
+        The latest draws, each with one length scale or one per parameter. The chain
         continues from the last one. Empty at first.
     """
 
@@ -371,7 +372,7 @@ class ChainState(PolicyState):
 
 
 class _Drawn(Predicted):
-    """Metadata of `MCMCGPUCB`, with at least one draw."""
+    """Metadata of `MCMCGPUCB`, which include at least one draw."""
 
     thetas: Annotated[list[LengthScales], len]
 
@@ -380,13 +381,13 @@ class _Drawn(Predicted):
 class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     """GP-UCB averaged over samples from the posterior of the length scales.
 
-    This is the fully Bayesian baseline of the papers (Ziomek, Adachi, Osborne 2024,
+    This is the fully Bayesian baseline in the papers (Ziomek, Adachi, Osborne 2024,
     section 5; Berkenkamp, Schoellig, Krause 2019, section 5). They use Hamiltonian
     Monte Carlo. This class uses slice sampling of log theta (Neal 2003), which needs no
-    step size: the posterior has few dimensions, and often several peaks and edges. The
-    acquisition function is the mean over the samples (Snoek, Larochelle, Adams 2012).
-    With few data, the prior dominates. Like a likelihood estimate, this policy may get
-    stuck if the data so far look smooth.
+    step size and suits a posterior with few dimensions but often several peaks and
+    edges. The acquisition function is the mean over the samples (Snoek, Larochelle,
+    Adams 2012). With few data, the prior dominates. Like a likelihood estimate, this
+    policy can get stuck if the data so far look smooth.
 
     Pseudo-code (m: draws)::
 
@@ -405,14 +406,14 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     {kernel}
     acquisition : {"ucb", "ei"}, default="ucb"
         What to average: the upper confidence bound, or the expected improvement as in
-        Snoek et al., used by Wang and de Freitas (2014) for comparison in Figure 1.
+        Snoek et al., which Wang and de Freitas (2014) use for comparison in Figure 1.
     prior : GammaPrior, LogNormalPrior or FlatPrior, default=None
         Prior of each length scale, in unit-cube coordinates, truncated to [0.005, 20];
         Gamma(3, 6) if None. `FlatPrior` is uniform in the logarithm.
     anisotropic : bool, default=False
         Whether to use one length scale per parameter instead of one for all.
     n_samples : int, default=8
-        Number of samples m. The time per step is proportional to it.
+        Number of samples m. The time per step is proportional to this number.
     burn_in : int, default=32
         Number of sweeps of the chain before its first sample.
     thin : int, default=2
@@ -422,7 +423,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     Raises
     ------
     ValueError
-        When a run starts, if a setting is out of range.
+        If a setting is out of range; raised when a run starts.
 
     Examples
     --------

@@ -60,11 +60,11 @@ class GrowingState(PolicyState):
     theta0 : float
         Length scale at the start.
     h : float
-        Growth of the function class so far, if it is matched to a reference.
+        Growth of the function class so far, if growth is matched to a reference.
     width : float
-        Sum of 2 beta sigma over the told queries, in units of the objective.
+        Sum of 2 beta sigma over all told queries, in units of the objective.
     estimate : list of float
-        The latest MAP length scales; empty at first and if unused.
+        The latest MAP length scales. Empty at first, and if they are not used.
     """
 
     theta0: Positive
@@ -85,9 +85,10 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     """Adaptive GP-UCB (Berkenkamp, Schoellig, Krause 2019, Algorithm 1).
 
     The length scale shrinks and the norm bound grows, so the function class eventually
-    contains the objective, wherever it starts. The rate of growth is either given, by g
-    and b, or matched to a reference regret p. When matched, the regret estimate falls
-    below p as the search converges, and the class grows until they are equal again.
+    contains the objective, wherever it starts. The rate of growth is either given by g
+    and b, or matched to a reference regret p. In the latter case, the regret estimate
+    falls below p as the search converges, and the class grows until the two are equal
+    again.
 
     Pseudo-code (t: queries before this one; p, C1, lambda: see below)::
 
@@ -112,52 +113,53 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
        14      theta_t = the candidate next to theta_ML / max(g, 1), with theta_ML the
                    length scale of the likeliest
 
-    C1 = 8 / ln(1 + noise^-2). Line 9 has the ratio from the paper's text; its (15) has
-    only g(t)^d. With lambda = 0, line 3 gives g = h^(1/d), but the text says g = h.
-    If beta does not depend on the norm bound, lines 3 and 4 become g = h, b = 1.
+    Here, C1 = 8 / ln(1 + noise^-2). Line 9 has the ratio from the paper's text;
+    equation (15) has only g(t)^d. With lambda = 0, line 3 gives g = h^(1/d), but the
+    text says g = h. If beta does not depend on the norm bound, lines 3 and 4 become g =
+    h, b = 1.
 
-    The initial design does not count in t, but its points count in I. Failed and
-    pending queries count in t and in the sum of line 11, because their widths are known
-    when they are asked.
+    The initial design counts in I, but not in t. Failed and pending queries count in t
+    and in the sum of line 11, because their widths are known when they are asked.
 
     Parameters
     ----------
     {kernel}
     theta0 : float or None, default=1.0
         Length scale at the start, in unit-cube coordinates. None: the maximum
-        likelihood estimate on the initial design, at most the diameter of the space.
+        likelihood estimate on the initial design, but at most the diameter of the
+        space.
     norm_bound : float, default=2.0
         Norm bound B0 at the start.
     matching : {"one-step", "regret-bound"} or None, default="one-step"
-        How the growth is matched to the reference: line 11, line 10, or not at all.
+        How to match the growth to the reference: line 11, line 10, or not at all.
     growth : float or callable, default=0.0
         g, if `matching` is None: a number a means t**a (1 at t = 0). A callable is g
         itself, nondecreasing, with g(0) = 1.
     norm_growth : float or callable, default=0.0
-        b, if `matching` is None, given like g.
+        b, if `matching` is None, specified like g.
     reference : float or callable, default=0.9
-        Reference regret p in units of the model: a number a means t**a. A callable is p
+        Reference regret p, in the model's units: a number a means t**a. A callable is p
         itself, sublinear and nondecreasing.
     balance : float, default=0.1
-        lambda: whether growth enlarges the norm bound (infinity) or shortens the length
-        scale (0).
+        lambda: balances enlarging the norm bound (infinity) against shortening the
+        length scale (0).
     ceiling : float, default=0.9
-        h(t) is at most (t + 1)**ceiling. If the widths cannot reach the reference, as
-        with a small constant `beta`, this is the only limit. The regret bound of
-        Corollary 3 needs less than 1/3 with ``balance=0`` and an RBF kernel. The
-        default is a practical choice.
+        Limits h(t) to (t + 1)**ceiling. If the widths cannot reach the reference, as
+        with a small constant `beta`, this is the only limit. With ``balance=0`` and an
+        RBF kernel, the regret bound of Corollary 3 requires less than 1/3. The default
+        is a practical choice.
     combine : {"min", "divide"} or None, default=None
-        How to use the MAP length scales, one per parameter: line 12, line 13, or not at
+        How to use MAP length scales, one per parameter: line 12, line 13, or not at
         all.
     prior : Prior, default=None
         Prior of the MAP length scales, in unit-cube coordinates; Gamma(3, 6) if None.
     candidates : list of Kernel or Candidate, default=None
-        The only models, each a kernel with one length scale: line 14, as in "Beyond
-        lengthscales" (Ziomek, Adachi, Osborne, section 5), where g is t**0.9. Needs
-        ``matching=None`` and no `combine`.
+        The only models to use in line 14, each a kernel with one length scale, as in
+        "Beyond lengthscales" (Ziomek, Adachi, Osborne, section 5), where g is t**0.9.
+        Requires ``matching=None`` and ``combine=None``.
     information_gain : {"posterior", "bound", "rate"}, default="posterior"
-        How the schedule and line 9 compute the information gain. "rate" needs one
-        length scale for all parameters, so it cannot be combined with `combine`.
+        How the schedule and line 9 compute the information gain. "rate" requires a
+        single length scale for all parameters, so it cannot be used with `combine`.
     {inherited}
 
     Examples
@@ -213,7 +215,7 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     def suggest(
         self, state: GrowingState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Grow the class if it is time to, and maximise its bound."""
+        """Grow the class if necessary, and maximise its bound."""
         step = _Step(self, state, models, argmax, pending)
         if self.matching is None:
             h, g, b = 1.0, _grown(self.growth, step.t), _grown(self.norm_growth, step.t)
@@ -223,7 +225,7 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         posterior = models[step.candidate(g, b)]
         beta = step.beta(posterior)
         x, _ = argmax(UCB(posterior, beta))  # line 7
-        # Without a unit, the loss is unknown.
+        # Without a unit, the loss is not known.
         unit = 0.0 if math.isnan(models.unit) else models.unit
         width = step.width(posterior, beta, x) * unit
         kept = {"h": h, "width": width, "estimate": step.estimate}
@@ -287,7 +289,7 @@ class _Step:
         return length_scale_candidate(kernel, columns, theta, norm_bound=norm)
 
     def nearest(self, g: float) -> Candidate:
-        """Return the candidate closest to the likeliest one's length scale over g."""
+        """Return the candidate closest to the likeliest length scale divided by g."""
         given = candidate_models(self.policy.candidates, self.policy.base_kernel(), ())
         thetas = np.array([u.kernel.length_scale for u in given])
         fit = [self.models[u].log_marginal_likelihood for u in given]
@@ -342,7 +344,7 @@ class _Step:
     def one_step(self, h: float) -> float:
         """Return the regret estimate (16) at h."""
         candidate = self.candidate(*self.policy.factors(h, self.d))
-        # A trial growth is forgotten; the present one is probably kept.
+        # A trial growth is discarded; the present one is probably kept.
         keep = h == self.h
         posterior = self.models[candidate] if keep else self.models.at(candidate)
         beta = self.beta(posterior)
@@ -353,7 +355,7 @@ class _Step:
 
 
 def _grown(growth: Growth, t: int) -> float:
-    """Return a growth function at t, which is 1 at zero."""
+    """Return the value at t of a growth function, which is 1 at zero."""
     return float(growth(t) if callable(growth) else max(t, 1) ** growth)
 
 
@@ -366,7 +368,7 @@ def first_crossing(
 ) -> float:
     """Return the first h >= low at which the estimate reaches the target.
 
-    It uses a geometric bracket, then bisection, because the estimate need not be
+    The search uses a geometric bracket, then bisection, because the estimate may not be
     monotone. If the estimate stays below the target, the ceiling is returned.
     `precision` is relative.
     """

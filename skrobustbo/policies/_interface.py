@@ -13,7 +13,7 @@ from skrobustbo.acquisition import Maximizer
 
 
 class Named(TypedDict):
-    """Fields of all metadata: the name of the model that chose the point."""
+    """Fields shared by all metadata: the name of the model that chose the point."""
 
     label: str
 
@@ -35,11 +35,11 @@ Proposal = tuple[Array, Metadata]
 
 
 class Told(Protocol):
-    """The history as a policy sees it."""
+    """The history, as a policy sees it."""
 
     @property
     def values(self) -> Array:
-        """Raw values of the told points, nan for failures."""
+        """Raw values of the told points; nan for failures."""
 
     @property
     def chosen(self) -> Indices:
@@ -48,16 +48,16 @@ class Told(Protocol):
 
 @dataclass(frozen=True)
 class Setup:
-    """Facts about the problem that a policy receives at the start.
+    """Facts about the problem that a policy receives when it starts.
 
     Parameters
     ----------
     n_parameters : int
-        Number of parameters that vary: the dimension d of the papers.
+        Number of parameters that vary: the dimension d in the papers.
     horizon : int or None
         Total number of planned evaluations, if known.
     n_points : int or None
-        Number of feasible points, None for infinitely many.
+        Number of feasible points; None if there are infinitely many.
     n_columns : int or None
         Number of columns of an encoded point, if known.
     """

@@ -20,15 +20,15 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: The levels, in the order of their weights.
 MODEL, SHORTER, CLIMB, FILL = range(4)
-#: Planned evaluations without a horizon, or the number so far if larger.
+#: Number of planned evaluations without a horizon, or the number so far if larger.
 _DEFAULT_HORIZON = 50
-#: Filling is worthwhile only if it finds cubes of this side.
+#: Filling is worthwhile only if it can find cubes with sides of this length.
 _SIDE = 0.4
 
 
 @dataclass(frozen=True)
 class Spacing:
-    """The resolution of N evaluations in d parameters."""
+    """The resolution that N evaluations in d parameters allow."""
 
     n_parameters: int
     n_planned: int
@@ -45,11 +45,11 @@ class Spacing:
 
     @property
     def fills(self) -> bool:
-        """Whether half of N random points find a cube of side 0.4, on average."""
+        """Whether half of N random points hit a cube of side 0.4, on average."""
         return bool(0.5 * self.n_planned * _SIDE**self.n_parameters >= 1)
 
     def divisor(self, theta: list[float]) -> float:
-        """Return the divisor of the estimate that gives the shorter length scales.
+        """Return the divisor that turns the estimate into the shorter length scales.
 
         The longest of them equals the mean distance of the planned points.
         """
@@ -58,13 +58,13 @@ class Spacing:
 
 @dataclass(frozen=True)
 class Step:
-    """What the levels need to choose their points at one step.
+    """The data that the levels need to choose their points at one step.
 
     Parameters
     ----------
     models, argmax
-        The arguments of the policy's `suggest`, with the targets that the estimate was
-        fitted to.
+        The arguments of the policy's `suggest`, with the targets to which the estimate
+        was fitted.
     policy : MapPolicy
         Makes the models of the estimate.
     fit : Estimate
@@ -74,7 +74,7 @@ class Step:
     beta : callable
         Maps a posterior to the factor beta of its confidence band.
     only_best : bool
-        Whether to climb from the best point only.
+        Whether to climb only from the best point.
     """
 
     models: Models
@@ -99,7 +99,7 @@ class Step:
         return self._of(posterior, x)
 
     def by_climb(self) -> Query | None:
-        """Return the next point of a climb, None if there is nowhere to climb from."""
+        """Return the next point of a climb; None if no point is suitable."""
         posterior = self.models[self.policy.noiseless(self.models, self.fit)]
         radius, d = radius_of_box(self.scale.spacing), self.scale.n_parameters
         top = next(tops(posterior, radius, d, self.only_best), None)

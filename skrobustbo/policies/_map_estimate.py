@@ -1,4 +1,4 @@
-"""MAP estimates of the length scales, their schedule and their models."""
+"""MAP estimates of the length scales, with their schedule and models."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from skrobustbo.policies._robust_state import (
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 
-#: Noise of at least half the spread of the values replaces `noise` only if its log
+#: A noise of at least half the spread of the values replaces `noise` only if its log
 #: posterior is this many nats higher.
 _NOISE_MARGIN = 8.0
 #: The regret bound holds down to the estimated length scales divided by this.
 _REGRET_DIVISOR = 2.0
 
 
-#: With at most as many values as the sum of these, an estimate is repeated at every
-#: step. Beyond, it changes less and costs more: the values above the first number must
-#: grow by a share that is one at the second number. Two estimates take turns.
+#: As long as the number of values is at most the sum of these, the estimate is repeated
+#: at every step. After that, it changes less and costs more: the values above the first
+#: number must grow by a share that is one at the second number. Two estimates take
+#: turns.
 _FREE, _SPACING = 25, 8
 
 
@@ -47,8 +48,8 @@ def default_prior(d: int) -> LogNormalPrior:
     """Return the default prior of each of `d` length scales.
 
     The distribution of a single length scale does not depend on d. With more length
-    scales, the values tell less about each and more about what they have in common. So
-    for d > 5, only 5 / d of the spread is independent.
+    scales, the values reveal less about each and more about their common level. So for
+    d > 5, only 5 / d of the spread is independent.
     """
     own = min(1.0, 5 / d)
     return LogNormalPrior(0.7, 1.5 * own, 1.5 * math.sqrt(1 - own**2))
@@ -61,7 +62,7 @@ class MapPolicy(UCBPolicy):
     Parameters
     ----------
     prior : LogNormalPrior or GammaPrior, default=None
-        Prior of each length scale. None: log-normal with median 0.7 and sigma 1.5. For
+        Prior of each length scale. None: log-normal with median 0.7 and sigma 1.5. With
         d > 5 length scales, sigma is 7.5 / d, and the rest of the spread is `common`.
     """
 
@@ -113,14 +114,15 @@ class MapPolicy(UCBPolicy):
     def plausible(self, state: RobustState, models: Models) -> list[Candidate]:
         """Return the models of the estimate and of half its length scales.
 
-        The shorter ones make the bound safer. Those of a climb are not used: they are
-        as short as the distance of the planned points, so no bound would ever be small.
+        The shorter length scales make the bound safer. The length scales of a climb are
+        not used: they are as short as the distance between planned points, so no bound
+        would ever be small.
         """
         fit = self.estimate(state.fits[False], models)
         return [self.model(models, fit, each) for each in (1.0, _REGRET_DIVISOR)]
 
     def compressed(self, values: Array) -> tuple[Array, Array]:
-        """Return compressed values and their slopes."""
+        """Return the compressed values and their slopes."""
         return compress(*super().targets(values))
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
@@ -130,7 +132,7 @@ class MapPolicy(UCBPolicy):
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
         """Return the raw values, with those far below the others raised to a limit.
 
-        Differences among bad values do not help the search, but they help to read a
-        plot.
+        Differences among bad values do not help the search, but they make plots
+        readable.
         """
         return super().targets(fenced(values))

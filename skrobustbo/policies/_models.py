@@ -17,7 +17,7 @@ from skrobustbo.surrogate import Candidate, FlatPrior, LogNormalPrior, Models, P
 
 #: Range of length scales in likelihood fits, in unit-cube coordinates.
 LENGTH_SCALE_BOUNDS = (0.005, 20.0)
-#: Length scales from which fits and chains start.
+#: Starting length scales of fits and chains.
 STARTS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
@@ -30,14 +30,15 @@ def theta_label(theta: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LengthScaleCandidate(Candidate):
-    """A model identified by its length scales.
+    """A model that is identified by its length scales.
 
     Parameters
     ----------
     length_scales : tuple of float
-        One for all parameters or one per parameter, in unit-cube coordinates.
+        One length scale for all parameters or one per parameter, in unit-cube
+        coordinates.
     divisor : float, default=None
-        The divisor of an estimate that gives them; None if they are not estimated.
+        The number by which an estimate was divided; None if it is not an estimate.
     """
 
     length_scales: tuple[float, ...] = ()
@@ -47,7 +48,7 @@ class LengthScaleCandidate(Candidate):
 def length_scale_candidate(
     kernel: Kernel, columns: Any, theta: Any = None, **others: Any
 ) -> Candidate:
-    """Return the model with the length scales of `kernel` multiplied by `columns`.
+    """Return a model in which `columns` multiply the length scales of `kernel`.
 
     `theta` holds one length scale per parameter, while `columns` holds one for all
     columns or one per column. `others` are fields of the candidate.
@@ -79,7 +80,7 @@ def estimated(theta: list[float]) -> list[Survivor]:
 
 
 def length_scales_of(candidate: Candidate) -> list[float] | None:
-    """Return the length scales that identify a model, None without any."""
+    """Return the length scales that identify a model; None if it has none."""
     if isinstance(candidate, LengthScaleCandidate):
         return list(candidate.length_scales)
     return None
@@ -109,9 +110,9 @@ def is_usable(model: Candidate) -> bool:
 def initial_length_scale(kernel: Kernel, setup: Setup, models: Models) -> float:
     """Return the maximum likelihood length scale on the initial design.
 
-    It is at most the diameter of the space, because a few almost collinear points would
-    make it absurdly long. A few points far apart cannot distinguish short length
-    scales, so the longest of equally likely ones is returned.
+    The estimate is at most the diameter of the space, because a few almost collinear
+    points would make it absurdly long. A few points far apart cannot distinguish short
+    length scales, so the longest of equally likely length scales is returned.
     """
     low, high = LENGTH_SCALE_BOUNDS[0], setup.diameter
     starts = [high * 2.0**-i for i in range(7)]

@@ -13,8 +13,8 @@ _ELIMINATION = {"beta": "igp", **_RAW}
 _CHANGING = {"normalize_y": False}
 _BUDGETED = {"beta": "igp", **_CHANGING}
 
-#: By paper and class, without properties of a problem such as the noise or the length
-#: scale of a known kernel.
+#: Settings by paper and class, without properties of a problem such as the noise or the
+#: length scale of a known kernel.
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     "Ziomek, Adachi, Osborne 2024: BO with unknown hyperparameters": {
         "LBGPUCB": {"delta": 0.01, "repeats": True},

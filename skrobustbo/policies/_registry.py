@@ -51,7 +51,7 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
     Raises
     ------
     ValueError
-        If the name is unknown; the message lists the known names.
+        If the name is unknown. The message lists the known names.
 
     Examples
     --------

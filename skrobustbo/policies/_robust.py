@@ -38,9 +38,9 @@ class RobustUCB(MapPolicy, name="robust"):
     """A model, local climbs from unexpected values, and filling: the default policy.
 
     A likelihood estimate of the length scales is good on average, but fails badly if
-    the data so far look smooth: the model is then certain about regions it has not
-    seen. Therefore it is only one of several levels, which take turns as long as they
-    expect a sufficient gain. The last level uses no model: it fills the space.
+    the data so far look smooth: the model is then certain about regions that it has not
+    seen. The model is therefore only one of several levels, which take turns as long as
+    they expect a sufficient gain. The last level uses no model: it fills the space.
 
     Pseudo-code (N: expected number of evaluations, d: parameters, w: weights of the
     levels)::
@@ -60,26 +60,27 @@ class RobustUCB(MapPolicy, name="robust"):
                    at step t + 1, unless y_t is such a gain
        11      y_t = f(x_t) + noise; n_i = n_i + 1
 
-    Line 2: models of the values and of *compressed* values take turns. If values spread
-    over decades, a model of the values sees the best region as the bottom of a valley
-    with far higher walls, and is exact if the valley is smooth. A model of compressed
-    values sees differences near the best value as well as far from it. Neither is
-    always better.
+    Line 2: models of the values and of *compressed* values take turns. If the values
+    span several orders of magnitude, a model of the values sees the best region as the
+    bottom of a valley with far higher walls, and is accurate if the valley is smooth. A
+    model of compressed values sees differences both near the best value and far from
+    it. Neither is always better.
 
-    Line 4 checks whether half of N random points place one in a cube of side 0.4. If
-    not, the space cannot be filled. Line 5 is the balancing rule of `LBGPUCB` with
-    suspected regrets n / w_i. If no level expects enough, the last one gets the turn.
+    Line 4 checks whether half of N random points would place one in a cube of side 0.4,
+    on average. If not, the space cannot be filled. Line 5 is the balancing rule of
+    `LBGPUCB` with suspected regrets n / w_i. If no level expects enough gain, the last
+    one gets the turn.
 
     Line 7: D = max(theta) / N**(-1/d), because N points can resolve their mean
-    distance. Line 8 climbs from points that are higher than the others predict, within
-    a box around them (see "Why a tuner gets stuck" in the guide). It needs no minimal
-    gain, except around the best point. Line 9 is always accepted, so that a share of
-    the points covers the space whatever the models predict.
+    distance. Line 8 climbs from points that are higher than other points predict,
+    within a box around them (see "Why a tuner gets stuck" in the guide). It requires no
+    minimum gain, except around the best point. Line 9 is always accepted, so a share of
+    the points covers the space regardless of the models' predictions.
 
-    In the last `endgame` sqrt(N) evaluations, only lines 6 and 8 take turns, with line
-    8 around the best point only: there is no time left to explore. In the 2 d
-    evaluations before, line 5 puts i = 3 last, because a climb from a new point would
-    not finish in time.
+    In the last `endgame` sqrt(N) evaluations, when there is no time left to explore,
+    only lines 6 and 8 take turns, and line 8 climbs only around the best point. In the
+    2 d evaluations before that, line 5 puts i = 3 last, because a climb from a new
+    point would not finish in time.
 
     Values far below the median are winsorized before a model sees them uncompressed.
     Otherwise, one diverged fit would flatten all other differences.
@@ -88,17 +89,17 @@ class RobustUCB(MapPolicy, name="robust"):
     ----------
     {kernel}
     weights : sequence of float, default=(1, 0.5, 0.05, 0.1)
-        Shares of the levels: the model, shorter length scales, climbs, and filling.
-        With too many parameters to fill the space, the second level replaces the last
-        two.
+        Shares of the levels: the model, shorter length scales, climbs, and filling. If
+        there are too many parameters to fill the space, the second level replaces the
+        last two.
     min_improvement : float, default=0.003
         Smallest expected improvement for which a level takes its turn, in standard
         deviations of the values or compressed values. With 0, a level never passes.
-        Where noise dominates, the standard error of a mean of all values is used if it
-        is larger.
+        Where noise dominates, the threshold is at least the standard error of the mean
+        of all values.
     endgame : float, default=1
-        Number of evaluations at the end of the horizon N that refine the best region
-        found, in units of sqrt(N), because a small budget needs a larger share of them.
+        Number of final evaluations that refine the best region found, in units of
+        sqrt(N) for a horizon N, because a small budget needs a larger share of them.
     {inherited}
 
     Examples
@@ -152,7 +153,7 @@ class RobustUCB(MapPolicy, name="robust"):
     def order(
         self, state: RobustState, pending: Pending, horizon: int | None, n: int
     ) -> list[int]:
-        """Return the levels in the order in which they may take the turn."""
+        """Return the levels in the order in which they get a turn."""
         if self.is_endgame(horizon, n):
             return [CLIMB, MODEL] if n % 2 else [MODEL]
         fills = Spacing.of(state.n_parameters, horizon, n).fills  # line 4
@@ -165,8 +166,8 @@ class RobustUCB(MapPolicy, name="robust"):
     def _least_gain(self, fit: Estimate, n: int) -> float:
         """Return the gain that a level must expect after `n` evaluations.
 
-        Where noise dominates, it is at least the standard error of a mean of all
-        values: a smaller gain could not be seen.
+        Where noise dominates, this is at least the standard error of the mean of all
+        values, because a smaller gain could not be detected.
         """
         return max(self.min_improvement, math.sqrt((fit["noise"] or 0.0) / n))
 
@@ -196,8 +197,8 @@ class RobustUCB(MapPolicy, name="robust"):
     def spanning(self, state: RobustState, models: Models) -> list[Candidate]:
         """Return the models of the levels that search the whole space.
 
-        The length scales of a climb are as short as the distance of the planned points:
-        with them, a gain would be expected far from every point.
+        The length scales of a climb are as short as the distance between planned
+        points, so its model would expect a gain far from every point.
         """
         fit = self.estimate(state.fits[False], models)
         scale = Spacing.of(state.n_parameters, models.horizon, models.n)

@@ -13,13 +13,13 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import rounding
 from skrobustbo.policies._interface import Array, Pending, Predicted
 
-#: A model sees values raised to at least this far below the median, in units of the
+#: A model sees lower values raised to this distance below the median, in units of the
 #: best value's distance above the median.
 _WINSORIZED = 3.0
-#: Even predictions see values raised to at least this many interquartile ranges below
-#: the lower quartile: lower ones show that a fit diverged, but not by how much.
+#: Even for predictions, lower values are raised to this many interquartile ranges below
+#: the lower quartile: they show that a fit diverged, but not by how much.
 _FENCE = 10.0
-#: Share of the values with a gap to the best one below the unit of gaps.
+#: Share of the values whose gap to the best value is below the unit of gaps.
 _UNIT = 0.25
 
 
@@ -48,7 +48,7 @@ class RobustState:
     fits : list of Estimate
         The latest estimates: from the values, and from compressed values.
     passed : list of int
-        The levels that rest because they have just passed their turn.
+        The levels that rest because they have just passed.
     """
 
     n_parameters: Count
@@ -57,7 +57,7 @@ class RobustState:
     passed: list[Count] = field(default_factory=list)
 
     def latest(self, pending: Pending, compressed: bool) -> Estimate:
-        """Return the estimate from the most values, including pending queries."""
+        """Return the estimate based on the most values, including pending queries."""
         waiting = (each for each in pending if each["compressed"] == compressed)
         fits: list[Estimate] = [each["fit"] for each in waiting]
         return max([self.fits[compressed], *fits], key=itemgetter("n_fitted"))
@@ -100,9 +100,10 @@ def fenced(values: Array) -> Array:
 def compress(z: Array, shift: float, scale: float) -> tuple[Array, Array]:
     """Return values whose differences shrink away from the best, and their slopes.
 
-    They are standardised values of -log(gap + unit), where gap is the distance to the
-    best value and unit a quantile of all gaps. Far from the best, they show the ratio
-    of gaps. The values are z * scale + shift, and the slopes are with respect to these.
+    These are standardised values of -log(gap + unit), where gap is the distance to the
+    best value and unit is a quantile of all gaps. Far from the best value, they show
+    the ratio of gaps. Slopes are with respect to the values, which are z * scale +
+    shift.
     """
     gaps = z.max() - z
     # Smaller gaps are rounding errors.
@@ -119,9 +120,10 @@ def middle_and_best(ordered: Sequence[float]) -> tuple[float, float]:
     """Return the median and the largest of sorted values.
 
     If at least half of the values equal the largest one, a floor at their median would
-    make all values equal. Then the result is the upper median of the others.
+    make all values equal. In that case, the upper median of the other values is
+    returned.
     """
-    # np.median would take longer than everything else done to the values.
+    # np.median would take longer than all other work on the values.
     n, best = len(ordered), ordered[-1]
     middle = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
     same = best - rounding(max(abs(best), abs(middle)))

@@ -16,14 +16,14 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._names import wrong
 from skrobustbo.surrogate import Candidate
 
-#: Annotations of settings with a range; see their entries in the table.
+#: Annotations of settings with a limited range; see the table below.
 PositiveInt = int
 Power = float
 Share = float
 
-#: Larger numbers have squares and products that overflow.
+#: Squares and products of larger numbers would overflow.
 _LARGEST = 1e100
-#: Powers of t that do not overflow for any horizon.
+#: Exponents of t that do not overflow for any horizon.
 _STEEPEST = 20
 
 
@@ -54,7 +54,7 @@ def _lists(value: Any, holds: Callable[[Any], bool]) -> bool:
     return several and getattr(value, "ndim", 1) == 1 and all(map(holds, value))
 
 
-#: A test of a value, and the name of valid values in a message.
+#: A test for a value, and the name of valid values in messages.
 Kind = tuple[Callable[[Any], bool], str]
 #: The kind of each annotation.
 _KINDS: dict[str, Kind] = {
@@ -96,12 +96,12 @@ _KINDS: dict[str, Kind] = {
         "a pair of numbers",
     ),
 }
-#: "or", but not inside brackets.
+#: An "or" outside brackets.
 _OR = re.compile(r" \| (?![^\[]*\])")
 
 
 def _kinds(annotation: str) -> list[Kind | None]:
-    """Return the kinds that an annotation allows, None for unknown ones."""
+    """Return the kinds that an annotation allows; None if it is unknown."""
     kinds: list[Kind | None] = []
     for part in _OR.split(annotation):
         head, _, rest = part.partition("[")
@@ -143,17 +143,18 @@ _PLACE = re.compile(r"^\{(\w+)\}$", flags=re.MULTILINE)
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def settings(cls: type[Class]) -> type[Class]:
-    """Make the constructor of a policy from its annotated attributes.
+    """Create the constructor of a policy from its annotated attributes.
 
     `check_kinds` reads the annotations to validate values. Settings are inherited. A
-    subclass may redeclare one to change its default, to allow it by position with
-    ``field(kw_only=False)``, or to make it a constant with ``field(init=False)``. Class
-    attributes that are not settings are ``ClassVar``. Only the attributes are
-    generated: representation, copies and equality come from scikit-learn's estimators.
+    subclass may redeclare a setting to change its default, to make it a positional
+    argument with ``field(kw_only=False)``, or to make it a constant with
+    ``field(init=False)``. Class attributes that are not settings are ``ClassVar``. Only
+    the attributes are generated: representation, copies and equality come from
+    scikit-learn's estimators.
 
-    A setting is documented where it is declared. Under "Parameters" in the docstring of
-    a subclass, a line ``{name}`` stands for the entry of that setting, and a line
-    ``{inherited}`` for all others.
+    A setting is documented where it is declared. Under "Parameters" in a subclass's
+    docstring, a line ``{name}`` stands for the entry of that setting, and a line
+    ``{inherited}`` stands for all other entries.
     """
     doc = cls.__doc__
     made = dataclass(kw_only=True, repr=False, eq=False, match_args=False)(cls)
@@ -171,7 +172,7 @@ def _filled(cls: type, doc: str) -> str:
 
 
 def _entries(doc: str) -> dict[str, str]:
-    """Return the entries under "Parameters" by name."""
+    """Return the entries under "Parameters", by name."""
     section = _SECTION.search(doc)
     found = _ENTRY.finditer(section[0]) if section else ()
     return {entry[1]: entry[0].rstrip() for entry in found}
