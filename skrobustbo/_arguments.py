@@ -11,19 +11,19 @@ from sklearn.utils import check_random_state
 
 from skrobustbo._names import wrong
 
-#: Counts up to here are exact as floats.
+#: Counts up to this one are exact as floats.
 LARGEST_COUNT = 2**53
 _SEEDS = 2**31 - 1
 
 
 def about(where: str, error: ValueError) -> ValueError:
-    """Return the error that names the argument in which another error occurred."""
+    """Return an error that names the argument in which another error occurred."""
     text = str(error)
     return ValueError(f"In {where}, {text[:1].lower()}{text[1:]}")
 
 
 def checked_count(name: str, value: Any, owner: str, least: int = 1) -> int:
-    """Return an integer, `least` or more, unchanged; ValueError for anything else."""
+    """Return an integer of at least `least` unchanged; ValueError for anything else."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not least <= value <= LARGEST_COUNT:
         raise wrong(name, owner, f"an integer from {least} to 2**53", value)

@@ -1,4 +1,4 @@
-"""Types with ranges of values, to validate restored data."""
+"""Types with ranges of values, for validating restored data."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from typing import (
     is_typeddict,
 )
 
-#: Larger numbers have squares and products that overflow.
+#: Squares and products of larger numbers would overflow.
 _LARGEST = 1e100
 
 
 @dataclass(frozen=True)
 class Consistent:
-    """Annotates a value that must be consistent with others: see `has_form`.
+    """Annotates a value that must be consistent with other facts; see `has_form`.
 
     Parameters
     ----------
     fits : callable
-        Takes the value and the facts that it must fit.
+        A function of the value and the facts that it must fit.
     """
 
     fits: Callable[[Any, Any], bool]
@@ -51,8 +51,8 @@ NotNegative = Annotated[float, lambda value: 0 <= value < math.inf]
 def has_form(value: Any, form: Any, at: Any = None) -> bool:
     """Return whether a value has a type, including the items of lists and dicts.
 
-    Types outside JSON, and dicts of them, are not inspected. `at` holds the facts that
-    values marked with `Consistent` must fit; None skips this check.
+    Types outside JSON, and dicts of such types, are not inspected. `at` holds the facts
+    that values marked with `Consistent` must fit; None skips this check.
     """
     if form is Any:
         return True
@@ -115,12 +115,12 @@ def _forms_of(kind: Any) -> dict[str, Any]:
 
 
 def built(kind: Any, record: Mapping[str, Any], **others: Any) -> Any:
-    """Return a dataclass made from the fields in a record and from others.
+    """Return a dataclass instance built from a record's fields and others.
 
     Raises
     ------
     ValueError
-        If a field is missing, unknown or of another type than its annotation.
+        If a field is missing, unknown or not of its annotated type.
     """
     wanted = {field.name for field in fields(kind)} - others.keys()
     if record.keys() != wanted:

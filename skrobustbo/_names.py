@@ -1,4 +1,4 @@
-"""Names and values of users, as messages show them."""
+"""User-supplied names and values, formatted for messages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 #: Maximum number of names in a hint.
 _MOST = 3
-#: Similarity from which one name may be meant as another.
+#: Minimum similarity at which one name may be meant for another.
 _NEAR_ENOUGH = 0.6
-#: Similarity of names with different numbers of words, and of misspelt words.
+#: Minimum similarity of names with different numbers of words, and of misspelt words.
 _NEAR, _NEAR_WORD = 0.9, 0.66
 _DIGITS = re.compile(r"\d")
 
@@ -27,10 +27,10 @@ def canonical(name: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text on one line, with escapes for control characters.
+    r"""Return text on one line, with escapes for control characters.
 
-    These include line breaks, marks that change the direction of the text, and all
-    other characters without a shape.
+    These include line breaks, marks that change the text direction, and all other
+    invisible characters.
 
     >>> print(printable("a\x1b[2J\tb"))
     a\x1b[2J\tb
@@ -41,14 +41,14 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return a text with such escapes in each of its lines."""
+    """Return text with the same escapes in each of its lines."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return "did you mean ...?" with the nearest names, "" if none is near.
+    """Return "did you mean ...?" with the nearest names, or "" if none is near.
 
-    A nested name is near without its prefix: ``C`` for ``svc__C``.
+    A nested name is near to its last part: ``C`` for ``svc__C``.
     """
     nearness = {other: _nearness(name, other) for other in names}
     best = max(nearness.values(), default=0.0)
@@ -57,7 +57,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def _nearness(name: str, other: str) -> float:
-    """Return how similar two names are, without common prefixes."""
+    """Return how similar two names are, ignoring common prefixes."""
     prefix, _, last = name.rpartition("__")
     owner, _, its_last = other.rpartition("__")
     of_last, of_all = _alike(last, its_last), _alike(name, other)
@@ -67,7 +67,7 @@ def _nearness(name: str, other: str) -> float:
 
 
 def slip_of(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that `name` is probably a misspelling of, or None.
+    """Return the name of which `name` is probably a misspelling, or None.
 
     Each word must be similar: ``max_leaves`` does not mean ``num_leaves``.
     """
@@ -108,9 +108,9 @@ def _is_short_for(a: str, b: str) -> bool:
 
 
 def entry_of_class(value: Any, table: Mapping[tuple[str, str], T]) -> T | None:
-    """Return the table entry of a value's class or a base class; None without one.
+    """Return the table entry for a value's class or a base class, or None.
 
-    Classes are identified by package and name, so none of them is imported.
+    Classes are identified by package and name, so none has to be imported.
     """
     classes = type(value).__mro__
     keys = ((str(c.__module__).partition(".")[0], c.__name__) for c in classes)
@@ -141,7 +141,7 @@ def shown(value: Any) -> str:
     """Return the `repr` of a value, or a substitute if it raises."""
     try:
         return repr(value)
-    except Exception:  # raised by the value or one inside
+    except Exception:  # raised by the value or one inside it
         if type(value) is dict:
             items = (f"{shown(key)}: {shown(v)}" for key, v in value.items())
             return f"{{{', '.join(items)}}}"
@@ -153,7 +153,7 @@ def shown(value: Any) -> str:
 
 
 def count(n: float, what: str, form: str = "") -> str:
-    """Return a number with its noun, singular or plural.
+    """Return a number with its noun in the singular or plural.
 
     >>> count(1, "fold"), count(5, "fold"), count(1.5, "full evaluation", ".3g")
     ('1 fold', '5 folds', '1.5 full evaluations')
@@ -163,7 +163,7 @@ def count(n: float, what: str, form: str = "") -> str:
 
 
 def every(n: float, what: str) -> str:
-    """Return words for all of `n` things.
+    """Return a phrase for all of `n` things.
 
     >>> every(1, "point"), every(5, "point")
     ('The only point', 'All 5 points')
@@ -181,10 +181,10 @@ def be(n: float, one: str = "is", many: str = "are") -> str:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return short forms of parameter names, all different.
+    """Return distinct short forms of parameter names.
 
-    A short form is the last part of a nested name, with as many parts before it as make
-    it unique.
+    A short form is the last part of a nested name, with as many preceding parts as are
+    needed to make it unique.
 
     >>> short_names(["scale__with_mean", "svc__C", "a__k", "b__k"])
     {'scale__with_mean': 'with_mean', 'svc__C': 'C', 'a__k': 'a__k', 'b__k': 'b__k'}
@@ -199,7 +199,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def missing(owner: str, package: str, extra: str) -> ImportError:
-    """Return the error of what needs an optional package, with how to install it."""
+    """Return the error for a missing optional package, with an install command."""
     return ImportError(
         f"{owner} needs {package}, which is not installed; run pip install "
         f'".[{extra}]" in a checkout of skrobustbo.'

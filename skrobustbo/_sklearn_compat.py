@@ -1,7 +1,7 @@
-"""The private helpers of scikit-learn that we rely on, in one place.
+"""The private scikit-learn helpers that we rely on, in one place.
 
-It is tested with the oldest and newest supported releases. No other module imports a
-private name of scikit-learn.
+This module is tested with the oldest and newest supported releases. No other module
+imports a private name from scikit-learn.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
-# Messages of scikit-learn's searches, unchanged, because callers match them.
+# Messages of scikit-learn's searches, kept unchanged because callers match them.
 NO_FITS = "No fits were performed. Was the CV iterator empty? Were there no candidates?"
 _SAYS = (
     "return"
@@ -45,7 +45,7 @@ OTHER_SPLITS = f"cv.split and cv.get_n_splits {_SAYS} inconsistent results."
 
 _HAS_CALLBACKS = hasattr(BaseSearchCV, "_init_callback_context")
 
-#: Names that other modules import from here, besides those defined below.
+#: Names that other modules import from here, in addition to those defined below.
 __all__ = [
     "BaseSearchCV",
     "HasMethods",
@@ -74,8 +74,8 @@ class HTMLReprMixin:
     def _html_repr(self) -> str:
         return str(estimator_html_repr(self)) + self._more_html()
 
-    # Before 1.7, scikit-learn does not call _html_repr. Whether HTML is wanted is
-    # decided above these two.
+    # Before 1.7, scikit-learn does not call _html_repr. The code above has already
+    # decided whether HTML is wanted.
 
     def _repr_html_inner(self) -> str:
         return self._html_repr()
@@ -88,7 +88,7 @@ class HTMLReprMixin:
 
 
 class SilentTask:
-    """A task of scikit-learn's callback tree without listeners."""
+    """A task in scikit-learn's callback tree, without listeners."""
 
     def subcontext(self, **kwargs: Any) -> Self:
         return self
@@ -113,7 +113,7 @@ def root_task(search: Any, max_subtasks: int) -> Any:
 
 
 def has_callbacks(value: Any) -> bool:
-    """Return whether an object or an estimator inside it has callbacks."""
+    """Return whether an object, or an estimator inside it, has callbacks."""
     if not _HAS_CALLBACKS:
         return False
     if getattr(value, "_skl_callbacks", None) or hasattr(value, "_parent_callback_ctx"):
@@ -138,7 +138,7 @@ def has_params(value: Any) -> bool:
 
 
 def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of the estimators among settings, as scikit-learn does."""
+    """Return the settings of estimators found among settings, as scikit-learn does."""
     return {
         f"{name}__{inner}": value
         for name, owner in params.items()
@@ -148,7 +148,7 @@ def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def allows(estimator: Any, name: str, value: Any) -> bool | None:
-    """Return whether an estimator's checks accept a value, None without checks."""
+    """Return whether an estimator's checks accept a value; None without checks."""
     constraints = getattr(estimator, "_parameter_constraints", None)
     known = constraints.get(name) if isinstance(constraints, Mapping) else None
     if known is None or isinstance(known, str):  # "no_validation"
@@ -191,12 +191,12 @@ def with_score_function(scorer: Any, function: Callable[..., Any]) -> Any:
 
 
 def scorer_of(scorers: Any, metric: str | None) -> Any:
-    """Return the scorer of one of several metrics, or the only one for None."""
+    """Return the scorer for one of several metrics; None means the only one."""
     return scorers if metric is None else scorers._scorers[metric]
 
 
 def with_scorer(scorers: Any, metric: str, scorer: Any) -> Any:
-    """Return the scorer of several metrics with one of them replaced."""
+    """Return a scorer of several metrics with one metric replaced."""
     changed = copy(scorers)
     changed._scorers = {**scorers._scorers, metric: scorer}
     return changed
@@ -205,16 +205,16 @@ def with_scorer(scorers: Any, metric: str, scorer: Any) -> Any:
 def score_settings(
     scorer: Any, scorers: Any, metric: str | None, params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of a metric besides true and predicted values.
+    """Return the arguments of a metric other than true and predicted values.
 
     Parameters
     ----------
     scorer : scorer of make_scorer
         The scorer of the metric.
     scorers : scorer
-        The scorer of the folds, for this metric or several.
+        The scorer used on the folds, for this metric or several.
     metric : str or None
-        Which of several metrics.
+        The name of the metric, if there are several.
     params : dict
         Arguments of `scorers` for all rows.
 

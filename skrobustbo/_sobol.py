@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-# scipy 1.15 has renamed the argument.
+# scipy 1.15 renamed the argument.
 _RNG = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
 
-#: A design with more points than this is a Sobol sequence.
+#: Designs with more points than this are Sobol sequences.
 MOST_DESIGNED = 32
-#: Candidates for each column of a design: first chosen by halves, then the best of them
+#: Number of candidates for each column of a design, selected first by halves and then
 #: by distances.
 _TRIED, _COMPARED = 256, 24
 
@@ -22,11 +22,11 @@ _TRIED, _COMPARED = 256, 24
 def sobol(n: int, d: int, seed: int | np.random.Generator) -> NDArray[np.float64]:
     """Return the first `n` points in `d` dimensions, shape (n, d), in [0, 1).
 
-    A generator must be in the same state to get the same points again.
+    To get the same points again, pass a generator in the same state.
     """
     settings: dict[str, Any] = {"scramble": True, _RNG: np.random.default_rng(seed)}
     engine = qmc.Sobol(max(d, 1), **settings)
-    # A balanced power of two, then cut: scipy warns of other numbers.
+    # A balanced power of two, then truncated: scipy warns about other numbers.
     points: NDArray[np.float64] = engine.random_base2(max(n - 1, 0).bit_length())
     return points[:n, :d]
 
@@ -34,12 +34,13 @@ def sobol(n: int, d: int, seed: int | np.random.Generator) -> NDArray[np.float64
 def design(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return `n` points that cover the unit cube, shape (n, d), in [0, 1).
 
-    Up to 32 points are a Latin hypercube: each of `n` equal parts of a range has one
-    point, so the halves of any two ranges are balanced. Two ranges are *confounded* if
-    the halves of one are the same as those of the other, or the opposite, at all
-    points: an effect of one could then be that of the other. No two are confounded if
-    there are enough ways to divide the points; otherwise, as few as possible. Among the
-    columns that satisfy this, each one keeps the points as far apart as possible.
+    Up to 32 points form a Latin hypercube: each of `n` equal parts of a range contains
+    one point, so the halves of every range are balanced. Two ranges are *confounded*
+    if, at all points, the half in one range is always the same as, or always the
+    opposite of, the half in the other: their effects could then not be told apart. No
+    two ranges are confounded if there are enough ways to divide the points; otherwise,
+    as few as possible are. Among the columns that satisfy this, each is chosen to keep
+    the points as far apart as possible.
     """
     if not 0 < n <= MOST_DESIGNED:
         return sobol(n, d, rng)

@@ -8,12 +8,12 @@ from typing import Any
 from skrobustbo._names import shown
 from skrobustbo._trials import rounding
 
-#: More seconds than any fold or search takes: centuries.
+#: More seconds than any fold or search takes (centuries).
 _FAR = 1e10
 
 
 def with_error(value: float, error: float, *, both: bool = True) -> str:
-    """Return a value rounded according to its error, with the error if `both`."""
+    """Return a value rounded according to its error, and the error if `both`."""
     known = math.isfinite(value) and rounding(value) < error < math.inf
     if not known:
         return f"{value:.5g}"
@@ -35,14 +35,14 @@ def short(value: Any, most: int = 60) -> str:
 
 
 def setting(value: Any, most: int = 60) -> str:
-    """Return a parameter's value on one line, with 1.0 and 1 distinct."""
+    """Return a parameter's value on one line, distinguishing 1.0 from 1."""
     text = short(value, most)
     whole = isinstance(value, float) and text.lstrip("-").isdigit()
     return f"{text}.0" if whole else text
 
 
 def clipped(text: str, most: int) -> str:
-    """Return a text cut to at most `most` characters."""
+    """Return text cut to at most `most` characters."""
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

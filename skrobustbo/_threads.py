@@ -1,9 +1,9 @@
-"""Limit the threads of libraries while any thread of this process needs it.
+"""Limits on the threads of libraries while any thread of this process needs them.
 
 Most BLAS libraries have one number of threads for the whole process. If two threads
-each set and restore it, the last one may restore the value of the other. So all active
-limits are recorded: the smallest applies, and the last holder restores the value from
-before the first.
+each set and restore it, the last one may restore the value set by the other. All active
+limits are therefore recorded: the smallest applies, and when the last limit is
+released, the original value is restored.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class _Held:
     Attributes
     ----------
     limits : list of int
-        One for each holder.
+        One limit for each block of code that is running with limited threads.
     before : dict of str to (LibController, int)
-        The libraries by file, with their numbers of threads before.
+        The libraries by file, with their original numbers of threads.
     lock : Lock
-        Held while any of this changes.
+        Acquired while any of these attributes change.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Held:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        """Replace the lock: in a forked child, the holder of the old one is missing."""
+        """Replace the lock, because nothing in a forked child releases the old one."""
         self.lock = Lock()
 
     def take(self, libraries: Sequence[Any], n_threads: int) -> None:
@@ -69,8 +69,9 @@ class _Held:
 def _set(library: Any, n_threads: int) -> None:
     """Set the number of threads of a library, from any thread.
 
-    From 3.8 on, threadpoolctl lets only the first thread that sets a number set it
-    again, and ignores others. Here, a lock and counting make it safe.
+    Since version 3.8, threadpoolctl lets only the first thread that sets a number set
+    it again, and ignores other threads. Here, a lock and a count of limits make this
+    safe.
     """
     free = getattr(library, "clear_controlling_thread", lambda force: None)
     free(force=True)
@@ -82,16 +83,16 @@ _held = _Held()
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_held.renew_lock)
 
-#: The number of modules at the last search for libraries, and those found.
+#: The number of modules at the last search for libraries, and the libraries found.
 _known: tuple[int, Sequence[Any], Sequence[Any]] = (0, (), ())
 
 
 def _libraries() -> tuple[Sequence[Any], Sequence[Any]]:
     """Return the controllers of all loaded libraries.
 
-    Libraries with one number for the process come first, then those with one for each
-    thread. The search takes longer than a cheap fold, so it is repeated only if there
-    are new modules, which may load libraries.
+    Libraries with one number of threads for the whole process come first, followed by
+    libraries with one for each thread. The search takes longer than a cheap fold, so it
+    is repeated only if there are new modules, which may have loaded libraries.
     """
     global _known
     n_modules = len(sys.modules)
@@ -124,7 +125,7 @@ def limited_threads(n_threads: int = 1, *, openmp: bool = False) -> Iterator[Non
 
 
 def _is_openmp(library: Any) -> bool:
-    """Return whether each thread of the process has its own number of threads."""
+    """Return whether a library has a separate number for each thread."""
     if library.user_api == "openmp":
         return True
     layer = getattr(library, "threading_layer", None)

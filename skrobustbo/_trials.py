@@ -1,4 +1,4 @@
-"""Trials, from ask to tell, and the containers that hold them."""
+"""Trials, from ask to tell, and their containers."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from numpy.typing import NDArray
 from skrobustbo._forms import Count, NotNegative
 
 Array = NDArray[np.float64]
-FoldId = tuple[int, int]  # number of the trial, and of the split
-#: What a worker returns for a fold, before validation.
+FoldId = tuple[int, int]  # number of the trial, and number of the split
+#: A worker's result for a fold, before validation.
 RawResult = dict[str, Any]
-#: Name of the only, unnamed metric in the scores of a fold.
+#: Name of a single, unnamed metric in the scores of a fold.
 SINGLE = ""
 
-#: Models see values clipped to this size, so that differences and sums are finite.
+#: Values are clipped to this size for models, so that differences and sums are finite.
 _LARGEST = 1e300
 #: Values that differ by at most this many units in the last place count as equal.
 _ULPS = 16
 
-#: Columns of the results that are known when a candidate is asked, with the fields of a
-#: trial. Checkpoints store them too.
+#: Columns of the results that are known when a candidate is asked, and the fields of a
+#: trial that hold them. Checkpoints store them as well.
 COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
 
 class Survivor(TypedDict):
-    """A surviving candidate model, with its length scales if they identify it."""
+    """A surviving candidate model, with its length scales if these identify it."""
 
     label: str
     length_scales: list[float] | None
 
 
 class RungValue(TypedDict):
-    """The value of a point at a rung and its error; None while pending."""
+    """The value of a point at a rung, and its error; None while pending."""
 
     rung: Count
     value: float | None
@@ -62,7 +62,7 @@ class FoldResult:
     Attributes
     ----------
     test_scores : dict of str to float
-        Scores of the test rows by metric; `SINGLE` is the name of an unnamed one.
+        Scores of the test rows by metric; an unnamed metric has the name `SINGLE`.
     train_scores : dict of str to float, default=None
         Scores of the training rows, if requested.
     n_test_samples : int, default=0
@@ -87,9 +87,9 @@ class FoldResult:
     turn: Count = 0
 
     def score(self, metric: str | None) -> float:
-        """Return the test score of a metric, None for the only one.
+        """Return the test score of a metric; None means the only metric.
 
-        If a callable scorer returns several metrics, a failure has one number until
+        If a callable scorer returns several metrics, a failure has a single score until
         their names are known.
         """
         scores = self.test_scores
@@ -97,7 +97,7 @@ class FoldResult:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it raised, or has a score that is nan or infinite."""
+        """Whether the fold raised an error or has a score that is nan or infinite."""
         finite = all(map(math.isfinite, self.test_scores.values()))
         return bool(self.fit_error) or not finite
 
@@ -115,42 +115,43 @@ class Trial:
     params : dict
         The point as the user sees it.
     x : array of shape (n_columns,)
-        The point as encoded by its branch; empty if no optimizer asked it.
+        The point as encoded by its branch; empty if no optimizer asked for it.
     branch : int
         Position of its branch; -1 for an estimator as given outside the space.
     number : int
         Position among the trials of its optimizer, from 0; -1 at first.
     kind : {"initial", "model", "fallback", "told"}
-        "initial": part of the initial design; "model": asked by a model; "fallback": a
-        design point because a model failed; "told": told without being asked.
+        "initial": part of the initial design; "model": chosen by a model; "fallback": a
+        design point that replaces a model's choice because the model failed; "told":
+        told without being asked.
     label : str
-        The model that chose it; its kind without one.
+        The model that chose the point; the trial's kind if there is none.
     length_scales : list of float or None
-        Length scales of that model, in unit-cube coordinates, one for all parameters or
-        one per column; None for other models.
+        Length scales of this model, in unit-cube coordinates, either one for all
+        parameters or one per column. None if they do not identify the model.
     divisor : float or None
-        The divisor of an estimate that gives them; None if they are not estimated.
+        The number by which an estimate was divided; None if it is not an estimate.
     mean, std : float
-        That model's prediction before the evaluation, in units of the objective.
+        The model's prediction before the evaluation, in units of the objective.
     alive : list of dict
         The surviving models at the time: `label` and `length_scales` of each.
     metadata : dict or None
         Metadata of the policy for the point, in JSON types; None without a model.
     width : float
-        How far its value may lie below the branch's promise, in units of the objective;
-        nan without a promise.
+        How far the value may lie below the branch's promise, in units of the objective;
+        nan if there was no promise.
     rungs : list of dict
-        With a resource, the value at each rung, in the order asked.
+        With a resource, the value at each rung, in the order of evaluation.
     value : float or None
-        The told value; None while pending. With a resource, the value at the full
+        The value told; None while pending. With a resource, the value at the full
         amount or its prediction.
     value_std : float
         Standard deviation of the value's error: positive if estimated from some of the
         folds, 0 if fully measured.
     time : float or None
-        When it was told, in seconds since the epoch.
+        When the value was told, in seconds since the epoch.
     reset : bool
-        Whether its value made the policy forget earlier values.
+        Whether the value made the policy forget earlier values.
     """
 
     params: dict[str, Any]
@@ -179,7 +180,7 @@ class Trial:
 
     @property
     def failed_reason(self) -> str | None:
-        """Why the evaluation counts as failed, None if it does not."""
+        """Why the evaluation counts as failed; None if it does not."""
         if self.value is None or math.isfinite(self.value):
             return None
         return f"the value was {self.value}"
@@ -189,17 +190,18 @@ class Trial:
 class Evaluation:
     """One evaluation of a trial, shown to users as a trial and as a row of results.
 
-    With a resource, a trial may have several, each with a larger amount.
+    With a resource, a trial may have several evaluations, each with a larger amount
+    than the one before.
 
     Attributes
     ----------
     trial : Trial
         The evaluated trial.
     resource : float or None
-        With a resource, its amount; None for the full one.
+        With a resource, the amount used; None for the full amount.
     said : dict of str to object
-        Facts known when it is asked: the fields of a trial in `COLUMNS`, but for this
-        evaluation.
+        Facts known when the evaluation is requested: the fields of a trial in
+        `COLUMNS`, for this evaluation.
     number : int
         Position among the evaluations of a search, from 0; -1 at first.
     folds : list of FoldResult
@@ -208,7 +210,8 @@ class Evaluation:
         If only the first folds were fitted, the predicted mean score and the standard
         deviation of its error.
     horizon : int or None
-        Total number of expected evaluations, as known when it was asked.
+        Total number of expected evaluations, as known when the evaluation was
+        requested.
     """
 
     trial: Trial
@@ -231,7 +234,7 @@ class Evaluation:
 
     @property
     def is_outside(self) -> bool:
-        """Whether it is an estimator as given outside the space.
+        """Whether this is the estimator as given, outside the space.
 
         The optimizer does not know it, and no parameters are set.
         """
@@ -252,11 +255,11 @@ class Evaluation:
         return self.estimate is not None or self.resource is not None
 
     def mean_score(self, metric: str | None) -> float:
-        """Return the mean test score, nan if one is not finite or unknown."""
+        """Return the mean test score; nan if any score is unknown or not finite."""
         return math.nan if self.is_partial else self.mean_of_folds(metric)
 
     def mean_of_folds(self, metric: str | None) -> float:
-        """Return the mean of the existing test scores, nan if one is not finite."""
+        """Return the mean of the existing test scores; nan if one is not finite."""
         with np.errstate(over="ignore"):
             mean = float(np.mean(self.scores(metric)))
         return mean if math.isfinite(mean) else math.nan
@@ -270,8 +273,8 @@ class Evaluation:
 class Trials:
     """Trials of all branches, in the order asked and told.
 
-    Trials store raw values. The scale that a model sees changes with every value, so it
-    is computed on demand.
+    Trials store raw values. The model's scale changes with every value, so it is
+    computed on demand.
 
     Attributes
     ----------
@@ -290,12 +293,12 @@ class Trials:
 
     @property
     def pending(self) -> list[Trial]:
-        """Trials asked and not told, in the order asked."""
+        """Trials that were asked but not told, in the order asked."""
         return [trial for trial in self.trials if trial.value is None]
 
     @property
     def best(self) -> int | None:
-        """Index of the first best finite told value, None if there is none.
+        """Index of the first best finite value told; None if there is none.
 
         Estimates count only if there are no other values.
         """
@@ -304,7 +307,7 @@ class Trials:
         return int(np.where(finite, values, -np.inf).argmax()) if finite.any() else None
 
     def _without_estimates(self, values: Array) -> Array:
-        """Return values, with nan for estimates unless all are estimates."""
+        """Return the values, with nan for estimates unless all are estimates."""
         stds = self.value_stds
         if stds is None or not np.isfinite(values[stds == 0]).any():
             return values
@@ -325,7 +328,8 @@ class Trials:
     def values(self) -> Array:
         """Values of the told points, shape (n,); nan for failures.
 
-        They are as told, except that those near the largest float are +-1e300.
+        The values are as told, except that values near the largest float become
+        +-1e300.
         """
         values = self._told_values
         return np.where(np.isfinite(values), values.clip(-_LARGEST, _LARGEST), np.nan)
@@ -337,14 +341,14 @@ class Trials:
 
 @dataclass(frozen=True)
 class Measured:
-    """Values without estimates, and a mask of those that a policy chose."""
+    """Values without estimates, and a mask of the values that a policy chose."""
 
     values: Array
     chosen: NDArray[np.intp]
 
 
 class BranchTrials(Trials):
-    """The trials of one branch, all or some of those told.
+    """The trials of one branch, with all or some of the told ones.
 
     Attributes
     ----------
@@ -363,7 +367,7 @@ class BranchTrials(Trials):
         self._seen.add(trial.x.tobytes())
 
     def keep(self, full: Sequence[Trial]) -> None:
-        """Keep only these told trials, and only full values from now on."""
+        """Keep only these told trials, and from now on only full values."""
         self.told, self.only_full = list(full), True
 
     @property
@@ -382,7 +386,7 @@ class BranchTrials(Trials):
 
     @property
     def incumbent(self) -> int | None:
-        """Index of the best value; the first of those that differ only by rounding."""
+        """Index of the best value; the first one if values differ only by rounding."""
         best, values = self.best, self.values
         if best is None or not is_constant(values[np.isfinite(values)]):
             return best
@@ -394,7 +398,7 @@ class BranchTrials(Trials):
         return known is not None and known.pending
 
     def find(self, x: Array) -> Trial | None:
-        """Return the trial of an encoded point, a pending one if there are several."""
+        """Return the trial of an encoded point; a pending one if there are several."""
         key = x.tobytes()
         if key not in self._seen:
             return None

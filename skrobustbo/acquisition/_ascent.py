@@ -1,8 +1,8 @@
 """Climb from several points at once: projected BFGS in the unit cube.
 
-The points do not interact. They share the calls of the function, which cost little more
-for four points than for one. Each has its own approximation of the inverse Hessian and
-its own step length, so a point that has finished, or is in a narrow valley, does not
+The points do not interact. They share calls to the function, which cost little more for
+four points than for one. Each point has its own approximation of the inverse Hessian
+and its own step length, so a point that has finished or is in a narrow valley does not
 delay the others.
 """
 
@@ -21,30 +21,30 @@ Flags = NDArray[np.bool_]
 #: Maps points of shape (k, d) to values, shape (k,), and gradients, shape (k, d).
 Function = Callable[[Array], tuple[Array, Array]]
 
-#: Maximum calls of the function. Most points finish after a dozen.
+#: Maximum number of calls to the function. Most points finish after a dozen.
 _MAX_CALLS = 20
 #: Length of the first step, in units of the length scales.
 _FIRST = 0.3
 #: Share of the linear prediction that a step must gain (Armijo's condition).
 _SUFFICIENT = 1e-4
-#: A climb ends with a step shorter than this in every coordinate.
+#: A climb ends when a step is shorter than this in every coordinate.
 _SHORTEST = 1e-7
-#: Factor on the next step where the function is convex along a step.
+#: Factor on the next step if the function is convex along a step.
 _LONGER = 4.0
-#: A climb is given up if this many times the gain promised by its last step would not
-#: reach the highest one.
+#: A climb is abandoned if this many times the gain predicted for its last step would
+#: not bring it level with the highest climb.
 _HOPE = 10.0
-#: Steps along which the slope falls by less than this share show no curvature.
+#: A step shows no curvature if the slope along it falls by less than this share.
 _LEAST_CURVATURE = 1e-4
-#: With more columns than this, climbs leave out fixed ones: their matrices grow with
-#: the square.
+#: With more columns than this, climbs leave out fixed columns, because the size of
+#: their matrices grows quadratically.
 _WIDE = 256
 
 
 def ascend(
     function: Function, X: Array, length_scales: Array, tolerance: float
 ) -> Array:
-    """Return the end points of climbs, at least as high as their starts.
+    """Return the end points of climbs, which are at least as high as their starts.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ def ascend(
     X : array of shape (k, d)
         Starting points in the unit cube.
     length_scales : array of shape (d,)
-        Distance over which the function varies in each coordinate, 0 for fixed ones. It
-        replaces the Hessian until steps have shown more.
+        Distance over which the function varies in each coordinate; 0 for fixed
+        coordinates. It replaces the Hessian until steps have revealed more.
     tolerance : float
-        A climb ends with a step that gains less.
+        A climb ends when a step gains less than this.
 
     Returns
     -------
@@ -124,7 +124,7 @@ class _Climbs:
 
     @classmethod
     def begin(cls, x: Array, value: Array, slope: Array, metric: Array) -> _Climbs:
-        """Return climbs whose first step has a set length in length scales."""
+        """Return climbs whose first step has a fixed length, in length scales."""
         steepness = np.sqrt(slope**2 @ metric)
         factor = _FIRST / np.where(steepness > 0, steepness, 1.0)
         H, k = factor[:, None, None] * np.diag(metric), len(x)
@@ -155,10 +155,10 @@ class _Climbs:
         return done
 
     def _way(self) -> Array:
-        """Return the quasi-Newton steps, along active bounds where necessary.
+        """Return the quasi-Newton steps, along active bounds if necessary.
 
-        The remaining rows and columns of H are positive definite, so the step leads
-        upwards (Bertsekas 1982).
+        The remaining rows and columns of H are positive definite, so the step goes
+        uphill (Bertsekas 1982).
         """
         held = (self.x <= 0) & (self.slope < 0) | (self.x >= 1) & (self.slope > 0)
         if not held.any():
@@ -170,7 +170,7 @@ class _Climbs:
     def _learn(
         self, step: Array, bend: Array, up: Flags, promise: Array, metric: Array
     ) -> None:
-        """Update H (Broyden, Fletcher, Goldfarb, Shanno) where a step led upwards."""
+        """Update H (Broyden, Fletcher, Goldfarb, Shanno) after uphill steps."""
         curvature = _dot(step, bend)
         concave = up & (curvature > _LEAST_CURVATURE * promise)
         if self.fresh.any():
@@ -185,14 +185,14 @@ class _Climbs:
             self.H[up & ~concave] *= _LONGER
 
     def _rescale(self, curvature: Array, bend: Array, rows: Flags, m: Array) -> None:
-        """Scale the first guess according to the first step."""
+        """Scale the initial guess according to the first step."""
         if rows.any():
             factor = curvature[rows] / (bend[rows] ** 2 @ m)
             self.H[rows] = factor[:, None, None] * np.diag(m)
             self.fresh = self.fresh & ~rows
 
     def _shorten(self, promise: Array, gain: Array, up: Flags) -> None:
-        """Return to full steps, or after a failure to the top of the parabola."""
+        """Return to full steps or, after a failure, go to the top of the parabola."""
         excess = np.where(up | np.isnan(gain), np.inf, promise - gain)
         top = 0.5 * promise / excess
         shorter = self.length * np.minimum(np.maximum(top, 0.1), 0.5)[:, None]

@@ -1,4 +1,4 @@
-"""The error for an exhausted finite space (a module, so that pages can link to it)."""
+"""The error for an exhausted finite space (in a module of its own, for links)."""
 
 
 class SpaceExhausted(Exception):

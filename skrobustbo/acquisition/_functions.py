@@ -15,15 +15,15 @@ from skrobustbo._arrays import Array
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
 _SQRT_HALF_PI, _SQRT_HALF = float(np.sqrt(np.pi / 2)), float(np.sqrt(0.5))
 _LOG_SQRT_2PI = float(np.log(_SQRT_2PI))
-#: Smaller deviations are raised to this: zero improvement has no logarithm.
+#: Smaller deviations are raised to this, because zero improvement has no logarithm.
 _LEAST_DEVIATION = 1e-12
-#: This many deviations below the incumbent, a series takes over: the closed form has
-#: lost four digits there, and the series is accurate to ten.
+#: At this many deviations below the incumbent, a series takes over: the closed form has
+#: lost four digits there, while the series is accurate to ten.
 _FAR = -100.0
-#: This many deviations above it, the improvement equals the difference.
+#: At this many deviations above the incumbent, the improvement equals the difference.
 _NEAR = 30.0
-#: Maximum coordinates of perturbations held at once (32 MiB), and the least assumed
-#: number of perturbations per point, which varies in finite spaces.
+#: Maximum number of perturbation coordinates in memory (32 MiB), and the minimum
+#: assumed number of perturbations per point, which varies in finite spaces.
 _MOST, _USUAL = 2**22, 65
 
 
@@ -32,20 +32,20 @@ class Belief(Protocol):
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which it varies in each column, shape (n_columns,)."""
+        """Distance over which the belief varies in each column, shape (n_columns,)."""
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
-        """Return mean and deviation at points, each of shape (m,)."""
+        """Return mean and deviation at the points, each of shape (m,)."""
 
     def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
-        """Return mean, deviation and the gradients of both at points."""
+        """Return mean, deviation and the gradients of both at the points."""
 
 
 class Acquisition(Protocol):
     """A function of encoded points to maximise.
 
-    An optional attribute `length_scales`, of shape (n_columns,), gives the distance
-    over which it varies. Climbs then take fewer steps.
+    The optional attribute `length_scales`, of shape (n_columns,), gives the distance
+    over which the function varies, so that climbs take fewer steps.
     """
 
     def __call__(self, Z: Array) -> Array:
@@ -56,7 +56,7 @@ class Acquisition(Protocol):
 
 
 def reach_of(acq: Acquisition) -> Array:
-    """Return the distance over which a function varies, by default the cube's."""
+    """Return the distance over which a function varies, by default the cube's side."""
     return getattr(acq, "length_scales", np.ones(1))
 
 
@@ -68,7 +68,7 @@ class OfPosterior:
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which the function varies: that of the posterior."""
+        """Distance over which the function varies, taken from the posterior."""
         return self.posterior.length_scales
 
 
@@ -81,8 +81,8 @@ class UCB(OfPosterior):
     posterior : Belief
         Gives mean and standard deviation.
     beta : float
-        Width of the band in standard deviations; 0 gives the posterior mean, a negative
-        number the lower confidence bound.
+        Width of the band in standard deviations. With 0, the function is the posterior
+        mean; with a negative number, it is a lower confidence bound.
     """
 
     beta: float
@@ -102,9 +102,9 @@ class UCB(OfPosterior):
 class EI(OfPosterior):
     """Expected improvement over an incumbent, s (a Phi(a) + phi(a)), s = nu sigma.
 
-    Here a = (mu - incumbent) / s. See Wang and de Freitas (2014), equation (4), where
-    nu multiplies the standard deviation; nu = 1 is the plain expected improvement.
-    Where the standard deviation is zero, so is the improvement.
+    Here, a = (mu - incumbent) / s. See Wang and de Freitas (2014), equation (4), where
+    nu multiplies the standard deviation; nu = 1 gives the usual expected improvement.
+    Where the standard deviation is zero, the improvement is zero.
 
     Parameters
     ----------
@@ -145,8 +145,8 @@ class EI(OfPosterior):
 class LogEI(OfPosterior):
     """Logarithm of the expected improvement, log(s h(a)) with h(a) = a Phi(a) + phi(a).
 
-    It has the same maximum as `EI`. Its gradient leads there even from points where the
-    improvement itself is too small for a float (Ament et al. 2023, section 4).
+    It has the same maximiser as `EI`. Its gradient leads there even from points where
+    the improvement itself is too small for a float (Ament et al. 2023, section 4).
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class LogEI(OfPosterior):
 def log_improvement(a: Array) -> tuple[Array, Array, Array]:
     """Return log h(a), Phi(a) / h(a) and phi(a) / h(a), without under- or overflow.
 
-    All are computed from Phi / phi, which has a moderate size unless a is large.
+    All three are computed from Phi / phi, which is of moderate size unless a is large.
     """
     if np.abs(a).max(initial=0.0) > _NEAR:
         return _far_improvement(a)
@@ -190,7 +190,7 @@ def log_improvement(a: Array) -> tuple[Array, Array, Array]:
 
 
 def _far_improvement(a: Array) -> tuple[Array, Array, Array]:
-    """Return the same where terms cancel (far below) or overflow (far above)."""
+    """Return the same three where terms cancel (far below) or overflow (far above)."""
     above, near = a > _NEAR, np.minimum(a, _NEAR)
     ratio = np.where(above, 1.0, _phi_ratio(near))
     q = np.where(a < _FAR, a, _FAR) ** -2.0
@@ -212,7 +212,7 @@ class OfSeveral:
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which the combination varies: the smallest of all functions."""
+        """Distance over which the combination varies: the smallest of its parts'."""
         return reduce(np.minimum, map(reach_of, self.acqs))
 
     def _each_with_gradient(self, Z: Array) -> tuple[Array, Array]:
@@ -225,8 +225,7 @@ class OfSeveral:
 class UnionMax(OfSeveral):
     """The largest of several acquisition functions, point by point.
 
-    It is optimistic in two ways: over points and over candidate models, in a single
-    maximisation.
+    A single maximisation is then optimistic about both points and candidate models.
 
     Parameters
     ----------
@@ -245,7 +244,7 @@ class UnionMax(OfSeveral):
         return values[top, rows], gradients[top, rows]
 
     def attained_by(self, x: Array) -> int:
-        """Return which function is largest at a point; ties go to the first."""
+        """Return the index of the largest function at a point; ties go to the first."""
         return int(np.argmax([acq(x[None, :])[0] for acq in self.acqs]))
 
 
@@ -307,16 +306,17 @@ class WorstCase:
         return self.acq(around.reshape(m * k, d)).reshape(m, k)
 
     def _block(self, Z: Array) -> int:
-        """Return how many points may have their perturbations computed at once."""
+        """Return the number of points whose perturbations are computed at once."""
         m, d = Z.shape
         few = m * _USUAL * d <= _MOST
         k = _USUAL if few else max(_USUAL, self.ball(Z[:1]).shape[1])
         return max(1, _MOST // (k * d))
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the smallest value and the gradient at its perturbation.
+        """Return the smallest value, and the gradient at its perturbation.
 
-        By the envelope theorem, because the worst perturbation moves with the point.
+        The envelope theorem applies, because the worst perturbation moves with the
+        point.
         """
         around = self.ball(Z)
         worst = self._values(around).argmin(axis=1)

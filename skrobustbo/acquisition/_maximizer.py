@@ -1,8 +1,9 @@
 """Maximise an acquisition function over a mixed space.
 
-Sample, choose starting points, then alternate: climb the continuous columns by
-gradient, and sweep each discrete parameter through its table of encoded rows, integers
-as well as categories. Small finite spaces are evaluated completely.
+The maximiser samples points and chooses starts among them. It then alternates between
+climbing the continuous columns by gradient and sweeping each discrete parameter,
+whether integer or categorical, through its table of encoded rows. Small finite spaces
+are evaluated exhaustively.
 """
 
 from __future__ import annotations
@@ -24,29 +25,32 @@ from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition, reach_of
 from skrobustbo.space import Space
 
-#: Finite spaces up to this size are evaluated completely.
+#: Finite spaces up to this size are evaluated exhaustively.
 ENUMERATED = 4096
-#: Space-filling points in the sample, points around the incumbents, and starting points
-#: chosen among them.
+#: Number of space-filling points in the sample, of points around the incumbents, and of
+#: starting points chosen among them.
 _SAMPLE, _AROUND, _STARTS = 256, 80, 4
-#: As a last resort, finite spaces up to this size are listed to find untried points.
+#: As a last resort, finite spaces up to this size are enumerated to find untried
+#: points.
 _LISTED = 2**20
-#: Number of points listed at once.
+#: Number of points enumerated at once.
 _BLOCK = 2**13
-#: Number of new choices to sweep, as they are all alike: from the sample, and in all.
+#: Number of new choices to sweep, from the sample and in total. Models cannot tell them
+#: apart.
 _FRESH = 8
-#: A climb ends with a smaller gain, in deviations of the sample's values.
+#: A climb ends when its gain is smaller, in deviations of the sample's values.
 _PRECISION = 1e-5
 #: Spread of the points around the incumbents, in unit-cube coordinates.
 _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
-#: Steps around each start if a constraint may stop a climb early, and rounds of them.
+#: Number of steps around each start if a constraint may stop a climb early, and number
+#: of rounds.
 _STEPS, _ROUNDS = 40, 3
-#: The first points of a sequence, without the seed's shift.
+#: The first points of a sequence, before the seed's shift.
 _base_points = lru_cache(maxsize=16)(partial(sobol, seed=0))
 
 
 def neighbours(domain: Space, X: Array, rng: np.random.Generator) -> Array:
-    """Return a point near each of `X`: some columns moved, some drawn again."""
+    """Return a point near each point of `X`: some columns move, others are redrawn."""
     X, spread = X.copy(), np.array(_SPREADS)[np.arange(len(X)) % len(_SPREADS)]
     columns = domain.climbed
     moved = rng.random((len(X), len(columns))) < max(0.5, 1 / max(len(columns), 1))
@@ -63,23 +67,24 @@ class Maximizer:
     """Maximises over the feasible points of one space, during one `ask`.
 
     All calls of one object use the same sample, so values that a policy derives from
-    several maxima depend only on its arguments.
+    several maxima depend only on the object's arguments.
 
     Parameters
     ----------
     domain : Space
         The space.
     taken : callable, optional
-        Returns whether a point, shape (n_columns,), must not be proposed again.
+        A function that returns whether a point, shape (n_columns,), must not be
+        proposed again.
     rng : numpy.random.Generator
-        Random numbers for the sample and the choice of starts.
+        Random generator for the sample and the choice of starts.
     incumbents : array of shape (k, n_columns), optional
         Incumbents; the sample includes points around them.
     pool : array of shape (p, n_columns), optional
         Known feasible points, if the space has constraints.
     seen : array of shape (n, n_columns), optional
-        Points that models have seen: with many unordered choices, only their choices
-        and a few new ones are swept.
+        Points that the models have seen. With many unordered choices, only these
+        points' choices and a few new ones are swept.
     """
 
     def __init__(
@@ -98,7 +103,7 @@ class Maximizer:
         self._incumbents = none if incumbents is None else incumbents
         self._pool = none if pool is None else pool
         self._seen = none if seen is None else seen
-        # Generators are created when needed: three of the five rarely are.
+        # Generators are created on demand: three of the five are rarely needed.
         self._rng = cache(np.random.default_rng)
         seeds = rng.bit_generator.seed_seq.spawn(5)  # type: ignore[attr-defined]
         self._sample_seed, self._luck_seed, self._draw_seed = seeds[:3]
@@ -106,7 +111,7 @@ class Maximizer:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether the space is small enough to be evaluated completely."""
+        """Whether the space is small enough to be evaluated exhaustively."""
         if self.domain.size <= ENUMERATED:
             return True
         swept = self.domain.swept
@@ -119,7 +124,7 @@ class Maximizer:
         if self.whole:
             return self._some(self.domain.enumerate())
         # A Sobol sequence with a random shift (Cranley and Patterson 1976): scrambling
-        # at every step would cost more than the posterior at its points.
+        # it at every step would cost more than computing the posterior at its points.
         n = self.domain.n_uniform
         U = (_base_points(_SAMPLE, n) + self._rng(self._sample_seed).random(n)) % 1.0
         X = np.concatenate([self.domain.from_uniform(U), self._neighbours()])
@@ -144,7 +149,7 @@ class Maximizer:
         return neighbours(self.domain, X, self._rng(self._sample_seed))
 
     def _feasible(self, X: Array) -> Array:
-        """Return the feasible points; if few, also others near known ones."""
+        """Return the feasible points; if there are few, also others near known ones."""
         X = X[self.domain.allows(X)]
         if len(X) < _SAMPLE and len(self._pool):
             near = self._near_pool(self._rng(self._sample_seed))
@@ -157,14 +162,14 @@ class Maximizer:
         return X[self.domain.allows(X)]
 
     def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
-        """Return the feasible point of highest value, with its value.
+        """Return the feasible point with the highest value, and this value.
 
         Parameters
         ----------
         acq : Acquisition
             The function to maximise.
         inner : bool, default=False
-            Whether to include points that were tried before.
+            Whether to include points that have been tried before.
 
         Raises
         ------
@@ -197,9 +202,9 @@ class Maximizer:
         return self.random() if found is None else found
 
     def within(self, acq: Acquisition, x: Array, radius: float) -> Array:
-        """Return the maximiser of `acq` over the box of half side `radius` around `x`.
+        """Return the maximiser of `acq` in the box around `x` with half-side `radius`.
 
-        If no point of the box is left, return one nearby.
+        If no point in the box is left, return one nearby.
         """
         local = copy.copy(self)
         for drawn in ("sample", "_roulette", "_tables"):
@@ -237,7 +242,7 @@ class Maximizer:
                 yield from self.domain.at(order[start : start + _BLOCK])
 
     def _starts(self, values: Array) -> Indices:
-        """Return the best sampled point, and others drawn by value.
+        """Return the best sampled point, and others drawn according to their values.
 
         Gumbel noise on standardised values draws without replacement, with odds that
         grow exponentially with the value.
@@ -280,8 +285,8 @@ class Maximizer:
     def _nearer(self, acq: Acquisition, X: Array, ends: Array) -> Array:
         """Return the best feasible points on the way to the ends, and around them.
 
-        A climb ignores constraints: it is cut back to where it left the feasible set,
-        and small steps in all directions follow the border.
+        A climb ignores constraints, so it is cut back to where it left the feasible
+        set. Small steps in all directions then follow the border.
         """
         shares = np.array([1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02])
         way = X[:, None] + shares[:, None] * (ends - X)[:, None]
@@ -318,9 +323,9 @@ class Maximizer:
         ]
 
     def _told_apart(self, columns: Indices, table: Array) -> Array:
-        """Return the rows of the codes seen, and of a few others.
+        """Return the rows of the codes seen, and rows of a few other codes.
 
-        For those in the sample, a feasible point is known.
+        For codes in the sample, a feasible point is known.
         """
         codes, known = table[:, 0], self._seen[:, columns[0]]
         fresh = np.setdiff1d(codes, known)
@@ -330,9 +335,10 @@ class Maximizer:
         return table[np.isin(codes, np.concatenate([known, *chosen]))]
 
     def _swept(self, acq: Acquisition, X: Array, inner: bool) -> Array:
-        """Try the rows of each discrete parameter's table, all points in one call.
+        """Try the rows of each discrete parameter's table, for all points in one call.
 
-        Unless `inner`, points move around taken ones, which lie where values are high.
+        Unless `inner`, points avoid taken ones, which tend to lie where values are
+        high.
         """
         X = X.copy()
         for columns, table in self._tables:
@@ -342,7 +348,7 @@ class Maximizer:
             values = acq(flat).reshape(trials.shape[:2])
             if self.domain.constrained:
                 values[~self.domain.allows(flat).reshape(values.shape)] = -np.inf
-            # The present row wins ties, or the alternation might not end.
+            # The present row wins ties; otherwise, the alternation might not end.
             present = (table == X[:, None, columns]).all(axis=2)
             values[present] = np.nextafter(values[present], np.inf)
             for i, order in enumerate(np.argsort(-values, axis=1, kind="stable")):
@@ -353,7 +359,7 @@ class Maximizer:
 
 
 def _ranked(values: Array) -> Array:
-    """Return values with the infinite just above the finite, and nan among the low."""
+    """Return values, with infinities just above finite ones and nan among the low."""
     if np.isfinite(values).all():
         return values
     finite = values[np.isfinite(values)]
@@ -366,28 +372,28 @@ def _ranked(values: Array) -> Array:
 # Functions of distance ----------------------------------------------------------------
 
 
-#: In the search for the farthest point: points kept, steps around each, and their
-#: length, in units of the distance reached.
+#: In the search for the farthest point: number of points kept, number of steps around
+#: each, and their lengths in units of the distance reached.
 _KEPT, _TRIED, _SHARES = 8, 16, (0.3, 0.1, 0.03, 0.01)
-#: Loss at a point outside a box by its half side.
+#: Loss at a point that is outside a box by half the box's side.
 _STEEP = 500.0
 
 
 def distances(X: Array, Y: Array) -> Array:
     """Return the distances of all rows of `X` from all rows of `Y`, at most 1.
 
-    The distance of two encoded points is the largest difference in a column. So two
-    unordered choices have the same distance whatever their codes.
+    The distance between two encoded points is the largest difference in any column, so
+    two unordered choices have the same distance whatever their codes.
     """
     return np.minimum(cdist(X, Y, "chebyshev"), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Uncovered:
-    """Distance from the nearest point seen, or twice that from the nearest border.
+    """Distance from the nearest point seen, or twice the distance from the border.
 
-    The border counts twice because a point on it covers at most half of what it would
-    cover in the middle.
+    Distances from the border count twice because a point there covers at most half of
+    what it would cover in the middle.
     """
 
     seen: Array
@@ -402,8 +408,8 @@ class Uncovered:
     def ascend(self, X: Array, domain: Space, rng: np.random.Generator) -> Array:
         """Return the best of some points, moved to higher feasible points.
 
-        A distance has edges where gradients do not help; steps that become ever smaller
-        approach the top for less.
+        A distance function has edges where gradients do not help; steps of decreasing
+        size approach the top at lower cost.
         """
         for share in _SHARES:
             values = self(X)

@@ -1,4 +1,4 @@
-"""Kernels from the papers, and gradients and length scales of any kernel."""
+"""Kernels from the papers, with gradients and length scales for any kernel."""
 
 from skrobustbo.kernels._empirical import EmpiricalKernel
 from skrobustbo.kernels._gradients import by_differences as by_differences

@@ -13,7 +13,7 @@ from skrobustbo._arrays import Indices
 def checked_columns(columns: Any, n_columns: int, name: str) -> Indices:
     """Return distinct columns of an array, with negative ones counted from 0.
 
-    An error refers to the user's argument by `name`.
+    Errors refer to the user's argument as `name`.
     """
     given = list(columns) if np.iterable(columns) else []
     indices = {int(c) % n_columns for c in given if _is_column(c, n_columns)}
@@ -33,9 +33,10 @@ def _is_column(value: Any, n_columns: int) -> bool:
 def checked_sets(
     X: ArrayLike, Y: ArrayLike | None, eval_gradient: bool
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return the two sets of points of a kernel as two-dimensional arrays.
+    """Return a kernel's two sets of points as two-dimensional arrays.
 
-    A gradient in the hyperparameters needs a single set, as in scikit-learn's kernels.
+    A gradient in the hyperparameters requires a single set, as in scikit-learn's
+    kernels.
     """
     X = np.atleast_2d(X)
     if Y is None:

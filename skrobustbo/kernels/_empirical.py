@@ -1,4 +1,4 @@
-"""A covariance matrix as a kernel on a finite set of points."""
+"""A kernel given by a covariance matrix on a finite set of points."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._arrays import Array, Indices
 from skrobustbo.kernels._checks import checked_sets
 
-#: Tolerance for rounding: of the entries of K, relative to the largest, and of points.
+#: Rounding tolerance for the entries of K, relative to the largest, and for points.
 _K_TOLERANCE = 1e-8
 _X_TOLERANCE = 1e-9
 
 
 class EmpiricalKernel(Kernel):
-    """A given covariance matrix as a kernel on its finite set of points.
+    """A kernel given by a covariance matrix on a finite set of points.
 
-    Use it for objectives on a few points with earlier records, such as the sensors of
-    the temperature data in [1]_. The covariance of the records replaces a formula. The
-    kernel has no hyperparameters.
+    Use it for objectives on a few points for which earlier records exist, such as the
+    sensors in the temperature data of [1]_. The covariance of the records replaces a
+    formula. The kernel has no hyperparameters.
 
     Parameters
     ----------
     K : array-like of shape (m, m)
         Symmetric positive semidefinite covariance matrix, in squared units of the
-        targets that the model sees. The confidence bands of the theory need a diagonal
-        of at most 1.
+        model's targets. The theory's confidence bands require a diagonal of at most 1.
     X : array-like of shape (m, n_columns), default=None
-        The points of the set in the order of `K`, all different. If None, they are the
+        The distinct points of the set, in the order of `K`. If None, they are the
         numbers 0, ..., m - 1 in a single column.
 
     Raises
     ------
     ValueError
-        When evaluated, if `K` is not symmetric or not positive semidefinite, if `X`
-        does not match it, or at a point outside the set. An array is checked only once:
+        On evaluation, if `K` is not symmetric or not positive semidefinite, if `X` does
+        not match `K`, or if a point is outside the set. An array is checked only once:
         to change an entry, pass a new array.
 
     See Also
     --------
-    SubsetKernel : Selects the columns of the set if the points have others.
+    SubsetKernel : Selects the set's columns if the points have others.
 
     References
     ----------
@@ -60,7 +59,7 @@ class EmpiricalKernel(Kernel):
            [0.8, 1. , 1. ],
            [0.8, 1. , 1. ]])
 
-    Sensors identified by their places, and a column of time:
+    Sensors identified by location, and a column of time:
 
     >>> places = np.array([[0.1, 0.9], [0.4, 0.2]])
     >>> kernel = SubsetKernel(EmpiricalKernel(K, places), [0, 1]) * ForgettingKernel(0)
@@ -93,8 +92,8 @@ class EmpiricalKernel(Kernel):
     def _table(self) -> tuple[Array, KDTree]:
         """Return the matrix and a search tree of its points.
 
-        They are cached until another array is set: the check costs as much as a GP's
-        fit.
+        They are cached until another array is set, because the check costs as much as
+        fitting a Gaussian process.
         """
         kept = getattr(self, "_kept", None)
         if kept is None or kept[0] is not self.K or kept[1] is not self.X:
@@ -168,7 +167,8 @@ def _checked_covariance(given: ArrayLike) -> Array:
 def _lowest_eigenvalue(K: Array, tolerance: float) -> float:
     """Return the lowest eigenvalue, or a bound above minus the tolerance."""
     try:
-        # Many times faster than eigenvalues, and sufficient for a valid matrix.
+        # Many times faster than computing eigenvalues, and sufficient for a valid
+        # matrix.
         np.linalg.cholesky(K + tolerance * np.eye(len(K)))
     except np.linalg.LinAlgError:
         return float(np.linalg.eigvalsh(K)[0])

@@ -7,7 +7,7 @@ distance r = |(x - x')/l|::
     dk/dx_j = -h(r) (x_j - x'_j) / l_j**2        h(r) = -k'(r) / r
     dk/dlog(l_j) = h(r) (x_j - x'_j)**2 / l_j**2
 
-so one function h serves both the climb and the likelihood fit.
+The same function h therefore serves both the climb and the likelihood fit.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def with_length_scale(kernel: Kernel, theta: ArrayLike) -> Kernel:
     kernel : Kernel
         A scikit-learn kernel. The ratios of its length scales are kept.
     theta : float or array of shape (n_columns,)
-        The factor, one for all encoded columns or one for each. A `SubsetKernel` takes
-        those of its columns. Kernels with a single length scale (`RationalQuadratic`,
-        `ExpSineSquared`) take the geometric mean.
+        The factor, either one for all encoded columns or one per column. A
+        `SubsetKernel` uses the factors of its columns. Kernels with a single length
+        scale (`RationalQuadratic`, `ExpSineSquared`) use the geometric mean.
 
     Returns
     -------
@@ -81,9 +81,9 @@ def _stretch(kernel: Kernel, theta: Array) -> None:
 
 
 def length_scales(kernel: Kernel, n_columns: int) -> Array:
-    """Return the length scale of each column, shape (n_columns,); inf without one.
+    """Return the length scale of each column, shape (n_columns,); inf if it has none.
 
-    For sums and products, the shorter one.
+    Sums and products have the shorter of their parts' length scales.
     """
     scales = np.full(n_columns, np.inf)
     if isinstance(kernel, RBF):  # includes Matern
@@ -100,7 +100,7 @@ def length_scales(kernel: Kernel, n_columns: int) -> Array:
 
 
 def by_differences(function: Callable[[Array], Array], Z: Array) -> Array:
-    """Return the gradient of a function at points `Z`, along a last axis."""
+    """Return the gradient of a function at points `Z`, as an additional last axis."""
     steps = _STEP * np.eye(Z.shape[1])
     slopes = [(function(Z + s) - function(Z - s)) / (2 * _STEP) for s in steps]
     return np.stack(slopes, axis=-1)
@@ -110,10 +110,10 @@ def by_differences(function: Callable[[Array], Array], Z: Array) -> Array:
 def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array]:
     """Return k(Z, X), shape (m, n), and its gradient in Z, shape (m, n, n_columns).
 
-    Exact for Matern with nu = 1/2, 3/2, 5/2, RBF, constants, white noise and the
-    kernels in time, and for their sums, products, powers, subsets and additive
-    decompositions; zero on a finite set, which has no directions; central differences
-    for all other kernels.
+    The gradient is exact for Matern kernels with nu = 1/2, 3/2 or 5/2, for RBF,
+    constants, white noise and kernels in time, and for their sums, products, powers,
+    subsets and additive decompositions. It is zero on a finite set, which has no
+    directions. For all other kernels, it uses central differences.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def kernel_and_slopes(
     """Return k(Z, X), shape (m, n), and a function of weighted gradient sums.
 
     The function maps weights of shape (m, n) or (1, n) to the sums over X of weight
-    times gradient, shape (m, n_columns). For kernels of a scaled distance, these are
+    times gradient, shape (m, n_columns). For kernels of a scaled distance, this takes
     two matrix products, and the gradient itself is never computed.
     """
     if isinstance(kernel, RBF) or (isinstance(kernel, NominalKernel) and kernel.closed):
@@ -287,8 +287,8 @@ def diag_gradient(kernel: Kernel, Z: Array) -> Array:
     return by_differences(kernel.diag, Z)
 
 
-# Composite kernels ask their parts, which may know more than differences: these would
-# leave the set of an EmpiricalKernel and the range of a WienerKernel.
+# Composite kernels ask their parts. Differences would leave the set of an
+# EmpiricalKernel and the range of a WienerKernel.
 @diag_gradient.register
 def _(kernel: Sum, Z: Array) -> Array:
     return diag_gradient(kernel.k1, Z) + diag_gradient(kernel.k2, Z)

@@ -1,4 +1,4 @@
-"""Kernels of a scaled distance, and nominal columns.
+"""Kernels that depend on a scaled distance, and nominal columns.
 
 A `nominal` column holds a code for each of many unordered choices. A kernel treats it
 like one column per choice, with distance 1 between choices: it only matters whether two
@@ -8,7 +8,7 @@ l the length scales::
     r**2 = sum over other columns of (x_j - x'_j)**2 / l_j**2
          + sum over nominal columns of [x_c != x'_c] / l_c**2
 
-Other kernels get one column for each choice that occurs.
+Other kernels get one column for each choice that occurs in the points.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from skrobustbo.kernels._structured import SubsetKernel
 from skrobustbo.kernels._time import ForgettingKernel, WienerKernel
 
 _KINK = 1e-8  # points within this distance count as equal
-#: Kernels without a distance, or of a column that is not a choice.
+#: Kernels without a distance, or of a column that does not hold choices.
 _LEFT_ALONE = (
     ConstantKernel,
     WhiteKernel,
@@ -65,7 +65,7 @@ def smoothness(kernel: Kernel) -> float | None:
 
 
 def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
-    """Return k(r) and h(r) of a single stationary kernel with a closed form.
+    """Return k(r) and h(r) of a stationary kernel that has a closed form.
 
     h(r) is -k'(r) / r, so the gradient in z is h(r) (x - z) in scaled coordinates.
 
@@ -97,7 +97,7 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
     if nu == 2.5:
         s = math.sqrt(5) * r
         decay = np.exp(-s)
-        # In place: for some hundred points, new memory costs more than arithmetic.
+        # In place: for a few hundred points, new memory costs more than arithmetic.
         k = s * s
         k /= 3
         s += 1
@@ -111,15 +111,15 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
 
 
 class NominalKernel(Kernel):
-    """A kernel that only compares values of some columns for equality.
+    """A kernel that compares the values of some columns only for equality.
 
     Parameters
     ----------
     kernel : Kernel
-        A kernel of differences or inner products that wraps no other, with one length
-        scale for all columns or one per column.
+        A kernel of differences or inner products that wraps no other kernel, with one
+        length scale for all columns or one per column.
     columns : array of int
-        The columns of positive codes; 0 means no choice.
+        The columns that hold positive codes; 0 means no choice.
     """
 
     def __init__(self, kernel: Kernel, columns: Indices) -> None:
@@ -128,7 +128,7 @@ class NominalKernel(Kernel):
 
     @property
     def closed(self) -> bool:
-        """Whether `radial` has a closed form of the kernel."""
+        """Whether `radial` has a closed form for the kernel."""
         return radial(self, np.zeros(1)) is not None
 
     def __call__(
@@ -155,7 +155,7 @@ class NominalKernel(Kernel):
         """Return the kernel on one-hot columns, their encoder, and other columns.
 
         The choices of the points `seen` have a column each, and all others share one.
-        Other columns come first, then those of choices.
+        Other columns come first, followed by the columns of choices.
         """
         others = np.setdiff1d(np.arange(seen.shape[1]), self.columns)
         codes = [np.setdiff1d(seen[:, c], 0.0) for c in self.columns]
@@ -185,7 +185,7 @@ def _indicators(values: Array, codes: Array) -> Array:
 def scaled(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array, Array, Array]:
     """Return length scales, points in units of them, and distances of Z and X.
 
-    The kernel is RBF or Matern, or one of them with nominal columns. These are 0 in the
+    The kernel is RBF or Matern, possibly with nominal columns. These are 0 in the
     points because they have no slope.
     """
     if type(kernel) is not NominalKernel:
@@ -202,12 +202,12 @@ def scaled(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array, Array, Arr
 
 
 def differ(z: Array, x: Array) -> NDArray[np.bool_]:
-    """Return where values of one column, (m,), differ from others, (n,): (m, n)."""
+    """Return where values of one column, (m,), differ from others, (n,), as (m, n)."""
     return z[:, None] != x
 
 
 def with_nominal(kernel: Kernel, columns: Indices, n_columns: int) -> Kernel:
-    """Return a kernel on `n_columns` columns with some of them nominal."""
+    """Return a kernel on `n_columns` columns, some of which are nominal."""
     if not len(columns) or isinstance(kernel, _LEFT_ALONE):
         return kernel
     if isinstance(kernel, SubsetKernel):

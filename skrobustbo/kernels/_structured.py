@@ -18,12 +18,12 @@ from skrobustbo.kernels._checks import checked_columns, checked_sets
 
 
 class _Wrapper(Kernel):
-    """A kernel with the hyperparameters of the kernel that it wraps."""
+    """A kernel that exposes the hyperparameters of the kernel it wraps."""
 
     kernel: Kernel
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, with `deep` also those of the wrapped kernel."""
+        """Return the parameters, including the wrapped kernel's if `deep`."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             nested = self.kernel.get_params().items()
@@ -63,19 +63,19 @@ class SubsetKernel(_Wrapper):
     Parameters
     ----------
     kernel : Kernel
-        The kernel k0 on points with ``len(dims)`` columns; if anisotropic, it has one
+        The kernel k0 on points with ``len(dims)`` columns. If anisotropic, it has one
         length scale for each of `dims`, in order.
     dims : sequence of int
-        Distinct columns, from 0; negative ones count from the end.
+        Distinct columns, counted from 0; negative numbers count from the end.
 
     Raises
     ------
     ValueError
-        When evaluated, if `dims` are not distinct columns of the points.
+        On evaluation, if `dims` are not distinct columns of the points.
 
     Examples
     --------
-    Distances in the first two columns, and forgetting in the last one, time:
+    Distances in the first two columns, and forgetting over time in the last one:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -124,33 +124,35 @@ class AdditiveKernel(_Wrapper):
 
         k(x, x') = 1/|g| sum over c in g of k0(x[c], x'[c])
 
-    the kernel of functions that are sums of functions of a few columns each [1]_ [2]_.
+    This is the kernel of sums of functions that depend on a few columns each [1]_ [2]_.
     In [3]_, the decomposition is the unknown hyperparameter, with one candidate model
-    for each.
+    for each decomposition.
 
     Parameters
     ----------
     kernel : Kernel
-        The base kernel k0 on all columns; if anisotropic, with one length scale for
-        each of them. The copy for a group sees the other columns as zero. A kernel of
-        differences or inner products then ignores them: each copy has the length scales
-        of its own columns. If the points have further columns, such as time, wrap the
-        whole kernel in a `SubsetKernel`.
+        The base kernel k0 on all columns. If anisotropic, it has one length scale per
+        column. The copy for a group sees the other columns as zero. A kernel of
+        differences or inner products then ignores them, so each copy uses only the
+        length scales of its own columns. If the points have further columns, such as
+        time, wrap the whole kernel in a `SubsetKernel`.
     groups : sequence of sequences of int
-        The decomposition: columns from 0; negative ones count from the end. Groups may
-        overlap [2]_ but not be equal. Columns in no group have no influence.
+        The decomposition into groups of columns, counted from 0; negative numbers count
+        from the end. Groups may overlap [2]_ but must not be equal. Columns outside all
+        groups have no influence.
 
     Raises
     ------
     ValueError
-        When evaluated, if a group does not consist of distinct columns of the points or
-        two groups are equal.
+        On evaluation, if a group does not consist of distinct columns of the points, or
+        if two groups are equal.
 
     Notes
     -----
-    The papers use the plain sum of the copies and assume k(x, x) <= 1. The mean is that
-    sum with ``k0 / |g|`` instead of k0, so the assumption holds for every decomposition
-    if it holds for k0. The plain sum is ``len(groups) * AdditiveKernel(k0, groups)``.
+    The papers use the plain sum of the copies and assume k(x, x) <= 1. The mean is the
+    same sum with ``k0 / |g|`` instead of k0, so the assumption holds for every
+    decomposition if it holds for k0. The plain sum is ``len(groups) *
+    AdditiveKernel(k0, groups)``.
 
     All copies share the hyperparameters of the base kernel. To combine different
     kernels, add `SubsetKernel` objects.
@@ -225,7 +227,7 @@ class AdditiveKernel(_Wrapper):
         )
 
     def __repr__(self) -> str:
-        groups = self.groups  # lists after reading from JSON
+        groups = self.groups  # these are lists after reading from JSON
         if np.iterable(groups):
             groups = [tuple(each) if np.iterable(each) else each for each in groups]
         return f"AdditiveKernel({self.kernel}, groups={groups!r})"

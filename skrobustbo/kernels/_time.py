@@ -1,7 +1,8 @@
 """Kernels in time, for functions that change during the search.
 
-Time is a column of the points, in steps: the number of the query. The kernel of space
-and time is a product: ``SubsetKernel(Matern(nu=2.5), [0, 1]) * ForgettingKernel()``.
+Time is a column of the points, measured in steps: the number of the query. A kernel
+over space and time is a product: ``SubsetKernel(Matern(nu=2.5), [0, 1]) *
+ForgettingKernel()``.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ Bounds = tuple[float, float] | str
 
 
 class _TimeKernel(Kernel):
-    """Base class of kernels of one column with one hyperparameter, possibly zero.
+    """Base class of kernels on one column with one hyperparameter, which may be zero.
 
-    At zero, the kernel is 1. Zero has no logarithm, so the hyperparameter is then
-    fixed, whatever its bounds.
+    If it is zero, the kernel is 1. Zero has no logarithm, so the hyperparameter is then
+    fixed, regardless of its bounds.
     """
 
     column: int
 
     @abstractmethod
     def _covariance(self, s: Array, t: Array) -> Array:
-        """Return k(s, t) for times that broadcast."""
+        """Return k(s, t) for times that can be broadcast together."""
 
     @abstractmethod
     def _log_slope(self, s: Array, t: Array) -> Array:
@@ -64,10 +65,10 @@ class _TimeKernel(Kernel):
 class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
     """Exponential forgetting in time: ``(1 - epsilon)**(|i - j| / 2)``.
 
-    The time factor of TV-GP-UCB [1]_, as in equation (5) of [2]_. The objective is a
-    Markov chain of Gaussian processes in which a share epsilon of the variance is new
-    at each step. It is the Matern-1/2 kernel with length scale ``-2 / log(1 -
-    epsilon)`` steps.
+    This is the time factor of TV-GP-UCB [1]_, as in equation (5) of [2]_. The objective
+    is a Markov chain of Gaussian processes in which a share epsilon of the variance is
+    new at each step. The kernel equals a Matern-1/2 kernel with a length scale of ``-2
+    / log(1 - epsilon)`` steps.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
     Raises
     ------
     ValueError
-        When evaluated, if `epsilon` or `column` is out of range.
+        On evaluation, if `epsilon` or `column` is out of range.
 
     References
     ----------
@@ -146,9 +147,9 @@ class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
 class WienerKernel(_TimeKernel):
     """A Wiener process that starts at variance 1: k(i, j) = 1 + variance * min(i, j).
 
-    The time factor of UI-TVBO [1]_, which injects uncertainty into past observations.
-    The prior variance 1 + variance * t grows with the time t. Unlike other kernels in
-    this package, it exceeds 1.
+    This is the time factor of UI-TVBO [1]_, which injects uncertainty into past
+    observations. The prior variance 1 + variance * t grows with the time t. Unlike the
+    other kernels in this package, this one exceeds 1.
 
     Parameters
     ----------
@@ -163,7 +164,8 @@ class WienerKernel(_TimeKernel):
     Raises
     ------
     ValueError
-        When evaluated, if `variance` or `column` is out of range or a time is negative.
+        On evaluation, if `variance` or `column` is out of range, or if a time is
+        negative.
 
     References
     ----------

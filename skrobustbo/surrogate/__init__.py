@@ -1,4 +1,4 @@
-"""Gaussian process surrogates that grow row by row."""
+"""Gaussian process surrogates that are extended row by row."""
 
 from skrobustbo.kernels import (
     AdditiveKernel,

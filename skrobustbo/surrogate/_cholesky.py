@@ -1,7 +1,7 @@
 """A lower Cholesky factor that grows and shrinks by rows.
 
-The factor of n rows is the leading block of a larger column-major buffer, so that
-appending a row takes one triangular solve, O(n**2), and no copy.
+The factor of n rows is the leading block of a larger column-major buffer, so appending
+a row takes one triangular solve, O(n**2), and no copy.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from skrobustbo._arrays import Array
 #: Numerical errors of a model, for example if a kernel is not positive definite.
 NUMERICAL = (np.linalg.LinAlgError, ArithmeticError)
 #: Relative pivots up to the first number are rounding errors and are raised to the
-#: second: raising them only to the first would magnify the errors of later rows.
+#: second. Raising them only to the first would magnify the errors of later rows.
 _LOST, _LIFTED = 1e-13, 1e-8
 
 
 class CholeskyFactor:
     """L with L L^T = K, for a positive definite K given row by row.
 
-    A pivot lost to rounding (duplicate points, tiny noise) is raised, as if that row
-    had more noise: K may be singular up to about 1e-15 on the diagonal.
+    A pivot that is lost to rounding (duplicate points, tiny noise) is raised, as if its
+    row had more noise: K may be singular up to about 1e-15 on the diagonal.
     """
 
     def __init__(self) -> None:
         self.n = 0
         self._buffer = np.zeros((8, 8), order="F")
-        # Leading rows of the buffer that other objects use and that must not change.
+        # Leading rows of the buffer that other objects use, so they must not change.
         self._lent: float = 0
 
     @classmethod
@@ -43,9 +43,9 @@ class CholeskyFactor:
         return factor
 
     def held(self) -> CholeskyFactor:
-        """Return the present factor, unaffected by later changes of this one.
+        """Return a snapshot of the factor, which later changes do not affect.
 
-        Nothing is copied until one of them would overwrite shared rows.
+        Nothing is copied until one of the two would overwrite shared rows.
         """
         twin = CholeskyFactor.__new__(CholeskyFactor)
         twin.n, twin._buffer, twin._lent = self.n, self._buffer, math.inf
@@ -59,11 +59,11 @@ class CholeskyFactor:
 
     @property
     def capacity(self) -> int:
-        """Number of floats that it holds, including reserved ones."""
+        """Number of floats in the buffer, including reserved ones."""
         return self._buffer.size
 
     def _reserve(self, n: int) -> None:
-        """Make room for `n` rows that may be written after the present ones."""
+        """Make room for `n` rows; rows after the present ones become writable."""
         capacity = len(self._buffer)
         if n > capacity or self.n < self._lent:
             capacity = max(n, capacity * 3 // 2) if n > capacity else capacity
@@ -72,7 +72,7 @@ class CholeskyFactor:
             self._buffer, self._lent = own, 0
 
     def restart(self, K: Array) -> None:
-        """Replace the factor by that of a whole matrix, shape (n, n)."""
+        """Replace the factor by the factor of a whole matrix, shape (n, n)."""
         n = len(K)
         L, failed = lapack.dpotrf(K, lower=1, clean=1)
         self.n = 0
@@ -81,11 +81,11 @@ class CholeskyFactor:
             self._buffer[:n, :n] = L
             self.n = n
             return
-        for i in range(n):  # row by row, raising pivots lost to rounding
+        for i in range(n):  # row by row, raising pivots that were lost to rounding
             self.append(K[i, :i], K[i, i])
 
     def append(self, row: Array, diagonal: float) -> None:
-        """Append one row of K: its entries with the rows before, and its diagonal.
+        """Append one row of K: its entries with earlier rows, and its diagonal entry.
 
         Raises
         ------
@@ -129,8 +129,7 @@ class CholeskyFactor:
     def log_density(self, w: Array) -> float:
         """Return the log density of targets L w under N(0, L L^T), `w` of shape (n,).
 
-        `w` may have fewer entries than rows; the density is then that of the first
-        targets.
+        If `w` has fewer entries than rows, the density covers only the first targets.
         """
         n = len(w)
         constant = 0.5 * n * math.log(2 * math.pi)

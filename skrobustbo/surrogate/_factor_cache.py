@@ -1,9 +1,10 @@
-"""A cache of the regressors of candidate models, and the rows that they use.
+"""A cache for the regressors of candidate models, and the rows that they use.
 
-The memory and time of a factor grow with the square of its rows. Beyond `MOST_ROWS`
-told points, a model therefore uses some of them: those of highest value, where
-precision matters, then those that cover the space best, and all newer ones. They are
-chosen again after `REFRESH` more points, so that factors grow by rows in between.
+The memory and time of a factor grow with the square of its rows. With more than
+`MOST_ROWS` told points, a model therefore uses only some of them: the points with the
+highest values, where precision matters, the points that cover the space best, and all
+newer points. The selection is renewed after `REFRESH` more points, so factors grow row
+by row in between.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from skrobustbo.kernels import with_nominal
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._posterior import Candidate
 
-#: Up to this number, all told points are used.
+#: Up to this number of told points, all of them are used.
 MOST_ROWS = 2048
-#: Number of told points between two choices.
+#: Number of told points between two selections.
 REFRESH = 256
-#: Maximum told points in the likelihood of length scales.
+#: Maximum number of told points in the likelihood of length scales.
 MOST_FITTED = 1024
-#: Share of the rows that are chosen for their values.
+#: Share of the rows that are selected by value.
 _BEST = 0.25
-#: Maximum number of factors, and of floats in them (128 MiB) unless they are few. The
-#: least recently used is dropped first, and rebuilt exactly if needed. If length scales
-#: are estimated at every step, most are never needed again.
+#: Maximum number of factors, and of their floats (128 MiB) unless there are only a few
+#: factors. The least recently used factor is dropped first, and rebuilt exactly if
+#: needed. If length scales are estimated at every step, most are never needed again.
 _MAX_FACTORS, _MAX_NUMBERS, _FEW_FACTORS = 32, 2**24, 4
 _LEAST = 1e-6
 _NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 def chosen_at(n: int) -> int:
-    """Return the number of told points at the latest choice of rows; 0 without one."""
+    """Return the number of told points at the latest selection; 0 if there was none."""
     return 0 if n <= MOST_ROWS else n - 1 - (n - 1 - MOST_ROWS) % REFRESH
 
 
@@ -48,14 +49,14 @@ def latest_rows(n: int) -> Indices:
 
 
 def fitted_rows(n: int) -> slice:
-    """Return evenly spaced rows out of `n`, to bound the cost of a likelihood."""
+    """Return evenly spaced rows out of `n`, to limit the cost of a likelihood."""
     return slice(None, None, max(1, -(-n // MOST_FITTED)))
 
 
 def spread_out(
     X: Array, values: Array, size: int, nominal: Indices = _NO_COLUMNS
 ) -> Indices:
-    """Return `size` rows: the best ones, then each time the one farthest from them."""
+    """Return `size` rows: the best, then repeatedly the one farthest from the rest."""
     known = np.where(np.isfinite(values), values, -np.inf)
     order = np.argsort(-known, kind="stable")
     chosen = list(order[: int(_BEST * size)])
@@ -81,16 +82,17 @@ class FactorCache:
     """Regressors, one per candidate, over the same growing rows.
 
     It stores the factor of K + noise**2 I, which depends only on the points, the kernel
-    and the noise: the scale of the targets changes at every step, the factor does not.
+    and the noise. The scale of the targets changes at every step, but the factor does
+    not.
 
     Parameters
     ----------
     noise : float
-        Standard deviation of the noise, in units of the model, for candidates without
-        their own. Smaller numbers are raised to 1e-6, because in double precision the
-        matrix would be singular.
+        Standard deviation of the noise, in the model's units, for candidates without
+        their own. Numbers below 1e-6 are raised to it, because otherwise the matrix
+        would be singular in double precision.
     nominal : array of int, optional
-        Columns that are only compared for equality.
+        Columns whose values are only compared for equality.
     """
 
     def __init__(self, noise: float, nominal: Indices = _NO_COLUMNS) -> None:
@@ -115,13 +117,13 @@ class FactorCache:
     ) -> IncrementalGPR:
         """Return the candidate's regressor over `X`, whose last rows may be pending.
 
-        It has no targets. `view` identifies the rows: those of one view only grow.
+        It has no targets. `view` identifies the rows, which only grow within one view.
         """
         key = (candidate.key, view)
         held, valid = self._held.pop(key, (None, 0))
         if held is None:
             held = self.new(candidate, X.shape[1])
-        # Points pending last time may have been told in another order.
+        # Points that were pending last time may have been told in another order.
         self._held[key] = held._hold(X, n_told, valid), n_told
         while self._full:
             self._held.popitem(last=False)
@@ -132,7 +134,7 @@ class FactorCache:
     ) -> IncrementalGPR:
         """Return a regressor of the candidate without rows.
 
-        `weights` divide the noise variance, of all rows or of each.
+        `weights` divide the noise variance, for all rows or for each row.
         """
         kernel = self.kernel_of(candidate.kernel, n_columns)
         variance = self.noise_of(candidate) ** 2 / weights
@@ -141,8 +143,8 @@ class FactorCache:
     def active_rows(self, X: Array, values: Array, view: Hashable) -> Indices:
         """Return the rows of the told points that a model uses, in order.
 
-        Values are as told, nan for failures: their units in the model change at every
-        step, but the choice must not.
+        Values are as told, with nan for failures: the model's units change at every
+        step, but the selection must not.
         """
         old = chosen_at(len(X))
         if not old:
@@ -163,7 +165,7 @@ class FactorCache:
 
     @property
     def _full(self) -> bool:
-        """Whether there are too many or too large factors."""
+        """Whether there are too many factors, or factors that are too large."""
         n = len(self._held)
         held = sum(gpr._factor.capacity for gpr, _ in self._held.values())
         return n > _MAX_FACTORS or (n > _FEW_FACTORS and held > _MAX_NUMBERS)

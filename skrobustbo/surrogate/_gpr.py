@@ -1,4 +1,4 @@
-"""scikit-learn's Gaussian process regressor, with fast addition and removal of rows."""
+"""scikit-learn's Gaussian process regressor with fast insertion and removal of rows."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from skrobustbo._arrays import Array
 from skrobustbo.kernels import radial
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 
-#: Rows that a cache factors at once. The factor comes from one Cholesky decomposition
-#: up to the last multiple, and row by row beyond it. So its bits depend on the rows
-#: alone, not on when each one came, and a resumed run equals an uninterrupted one
-#: exactly.
+#: Number of rows that a cache factors at once. Up to the last multiple of this, the
+#: factor comes from one Cholesky decomposition; beyond it, the factor grows row by row.
+#: Its bits therefore depend on the rows alone, not on when each arrived, and a resumed
+#: run is exactly equal to an uninterrupted one.
 _CHUNK = 32
 
 
 class IncrementalGPR(GaussianProcessRegressor):
     """Gaussian process regression that takes new data in quadratic time.
 
-    Everything in `GaussianProcessRegressor` works as before. In addition, `partial_fit`
-    appends rows, `retarget` replaces the targets and `truncate` drops the last rows,
-    each in O(n**2) instead of the O(n**3) of a new fit. Each leaves the regressor in
-    the same state as a new fit to the same data.
+    This class has all features of `GaussianProcessRegressor`. In addition,
+    `partial_fit` appends rows, `retarget` replaces the targets and `truncate` drops the
+    last rows, each in O(n**2) instead of the O(n**3) of a new fit. Each leaves the
+    regressor in the same state as a new fit to the same data.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         because an array would have to grow with the rows.
     optimizer : str, callable or None, default=None
         How `fit` sets the kernel's hyperparameters. `partial_fit`, `retarget` and
-        `truncate` keep those of the last `fit`.
+        `truncate` keep the hyperparameters of the last `fit`.
     n_restarts_optimizer : int, default=0
         Number of restarts of the optimizer.
     normalize_y : bool, default=False
@@ -50,15 +50,15 @@ class IncrementalGPR(GaussianProcessRegressor):
     n_targets : int, default=None
         Number of targets, for sampling from the prior.
     random_state : int, RandomState or None, default=None
-        Seed of the optimizer's restarts.
+        Random seed for the optimizer's restarts.
 
     Attributes
     ----------
     X_train_, y_train_, kernel_, L_, alpha_, log_marginal_likelihood_value_
         As in `GaussianProcessRegressor`.
     shift_, scale_ : float
-        In terms of an objective value y, targets are ``(y - shift_) / scale_``. They
-        differ from 0 and 1 only in the models of an `Optimizer`.
+        The target for an objective value y is ``(y - shift_) / scale_``. Outside the
+        models of an `Optimizer`, these are 0 and 1.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Append rows in O(n**2) each, keeping the kernel's hyperparameters.
+        """Append rows, each in O(n**2), keeping the kernel's hyperparameters.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class IncrementalGPR(GaussianProcessRegressor):
                 f"Expected targets of shape {(len(X_new), *self._y_raw.shape[1:])}, as "
                 f"in fit, got {y_new.shape}."
             )
-        self._factor.truncate(len(self.X_train_))  # ends an interrupted call
+        self._factor.truncate(len(self.X_train_))  # completes an interrupted call
         self._append(np.concatenate([self.X_train_, X_new]))
         return self._with_targets(np.concatenate([self._y_raw, y_new]))
 
@@ -218,19 +218,20 @@ class IncrementalGPR(GaussianProcessRegressor):
         return {"ensure_2d": vectors, "dtype": "numeric" if vectors else None}
 
     def _with_targets(self, y: Array) -> Self:
-        """Set the targets and all that depends on them, from the present factor."""
+        """Set the targets and all dependent values, using the present factor."""
         self._y_raw = y
         if self.normalize_y:
             std = np.std(y, axis=0)
             self._y_train_mean = np.mean(y, axis=0)
-            # scikit-learn's rule decides by shape which constant targets stay unscaled.
+            # By scikit-learn's rule, the shape decides which constant targets stay
+            # unscaled.
             constant = std == 0 if y.ndim == 1 else std < 10 * np.finfo(float).eps
             self._y_train_std = np.where(constant, 1.0, std)
             y = (y - self._y_train_mean) / self._y_train_std
         return self._solved(y, self._factor.solve(y))
 
     def _solved(self, y: Array, whitened: Array) -> Self:
-        """Set the targets in units of the model; dependent values are lazy."""
+        """Set the targets in the model's units; dependent values are lazy."""
         self.y_train_, self._whitened, self.L_ = y, whitened, self._factor.lower
         for name in ("alpha_", "log_marginal_likelihood_value_"):
             self.__dict__.pop(name, None)
@@ -250,7 +251,7 @@ class IncrementalGPR(GaussianProcessRegressor):
     def _hold(self, X: Array, n_told: int, valid: int = 0) -> Self:
         """Update the factor to `X`, whose last rows may be pending.
 
-        The first `valid` rows are those of the last call.
+        The first `valid` rows are unchanged since the last call.
         """
         self._factor.truncate(min(valid, n_told))
         whole = n_told - n_told % _CHUNK
@@ -259,7 +260,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self._append(X)
 
     def _refactor(self, X: Array) -> Self:
-        """Replace the rows by `X`, with one decomposition."""
+        """Replace the rows by `X`, using one decomposition."""
         K = self.kernel_(X)
         K[np.diag_indices_from(K)] += self.alpha
         self._factor.restart(K)
@@ -278,11 +279,10 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self
 
     def _kernel_rows(self, X: Array, first: int) -> Array:
-        """Return the kernel's rows from `first` on, each computed as if alone.
+        """Return the kernel's rows from `first` on, each computed as if it were alone.
 
-        Kernels of scaled distances compute every entry separately. The result of BLAS
-        for a row depends on how many it gets, so other kernels compute one row at a
-        time.
+        Kernels of scaled distances compute every entry separately. For other kernels,
+        BLAS results depend on the number of rows, so rows are computed one at a time.
         """
         if radial(self.kernel_, np.zeros(1)) is not None:
             return self.kernel_(X[first:], X)
@@ -292,11 +292,11 @@ class IncrementalGPR(GaussianProcessRegressor):
         return rows
 
     def _given(self, z: Array) -> Self:
-        """Return a regressor on the same rows, with targets `z` of the first ones.
+        """Return a regressor on the same rows, with targets `z` for the first ones.
 
-        The others are pending: their targets are the predicted means, which are zeros
-        in L^-1 y. So they reduce the deviation without changing the mean (Desautels et
-        al. 2014). Changes of the result do not affect this regressor.
+        The other rows are pending: their targets are the predicted means, which are
+        zeros in L^-1 y. They therefore reduce the deviation without changing the mean
+        (Desautels et al. 2014). Changing the result does not affect this regressor.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -304,7 +304,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         padded = np.zeros(len(self.X_train_))
         padded[:n] = z
         whitened = other._factor.solve(padded)
-        whitened[n:] = 0.0  # the solve has carried the told targets there
+        whitened[n:] = 0.0  # the solve has put the told targets' contribution there
         if n < len(padded):
             padded[n:] = other._factor.lower[n:, :n] @ whitened[:n]
         other._y_raw = padded

@@ -19,12 +19,12 @@ from skrobustbo.surrogate._priors import Prior
 _LOG_2PI = math.log(2 * math.pi)
 _STEP = 1e-5
 #: A climb ends if no log length scale promises more than this many nats per unit: the
-#: data contain no more information, and further digits would take a third more calls.
+#: data contain no further information, and more digits would take a third more calls.
 _GTOL, _FTOL = 1e-2, 1e-6
-#: Number of climbs from the best starts, and iterations of each.
+#: Number of climbs from the best starts, and number of iterations per climb.
 _N_CLIMBS, _MAX_ITER = 2, 50
-#: Length scales within this many nats are equally likely, and one is preferred if it is
-#: longer by this factor: with only short ones, the likelihood is flat, and rounding
+#: Length scales within this many nats are equally likely, and one that is longer by
+#: this factor is preferred: among short ones, the likelihood is flat, and rounding
 #: would decide.
 _TIE, _LONGER = 0.05, 1.5
 
@@ -35,11 +35,11 @@ class LengthScaleLikelihood:
     Parameters
     ----------
     kernel : Kernel
-        The kernel at length scale 1 (its own length scales are multiplied).
+        The kernel at length scale 1. Its own length scales are multiplied.
     X : array of shape (n, n_columns)
         Encoded points.
     z : array of shape (n,)
-        Targets in units of the model.
+        Targets, in the model's units.
     noise : float
         Standard deviation of the noise, in units of `z`.
     groups : list of integer arrays
@@ -47,13 +47,13 @@ class LengthScaleLikelihood:
     prior : Prior
         Penalty on the logarithms.
     fits_noise : bool, default=False
-        Whether to fit the noise too. Its logarithm is then the last coordinate, with a
-        flat prior, and `noise` is only an assumption for other purposes.
+        Whether to fit the noise as well. Its logarithm is then the last coordinate,
+        with a flat prior, and `noise` is only an assumption for other purposes.
     fits_variance : bool, default=False
-        Whether to fit the output variance too. The logarithm of a factor on the kernel
-        is then the very last coordinate, with a flat prior.
+        Whether to fit the output variance as well. The logarithm of a factor on the
+        kernel is then the very last coordinate, with a flat prior.
     modulation : array of shape (n, n), optional
-        Factor on the values of the kernel, such as a kernel in time.
+        Factors on the kernel's values, such as a kernel in time.
     errors : array of shape (n,), optional
         Variance of each target's own error, in addition to the noise.
     """
@@ -81,7 +81,7 @@ class LengthScaleLikelihood:
             self._owner[columns] = i
         closed = radial(kernel, np.zeros(1)) is not None
         self._scaled = _in_own_units(kernel, X) if closed else None
-        #: Squared distances in each nominal column of the closed forms.
+        #: Squared distances in each nominal column, for kernels with a closed form.
         self._apart: dict[int, Array] = {}
         if closed and isinstance(kernel, NominalKernel):
             scales = np.broadcast_to(kernel.kernel.length_scale, X.shape[1:])
@@ -94,7 +94,7 @@ class LengthScaleLikelihood:
         return np.exp(log_theta)[self._owner]
 
     def _distances(self, log_theta: Array) -> tuple[Array, Array]:
-        """Return the points in units of the length scales, and their distances."""
+        """Return the points in units of the length scales, with their distances."""
         scales = self.columns(log_theta)
         X: Array = self._scaled / scales  # type: ignore[operator] # see __init__
         if not self._apart:
@@ -157,7 +157,7 @@ class LengthScaleLikelihood:
 
     @property
     def _fits_more(self) -> bool:
-        """Whether to fit more than length scales."""
+        """Whether to fit more than the length scales."""
         return self.fits_noise or self.fits_variance
 
     def _slopes_of_sizes(
@@ -188,8 +188,8 @@ class LengthScaleLikelihood:
     def log_density(self, log_theta: Array) -> float:
         """Return the log posterior density with respect to log theta, for samplers.
 
-        Up to a constant. The prior enters with its density of log theta, while calls
-        maximise with the density that has its usual mode.
+        The density is up to a constant. It uses the prior's density of log theta, while
+        a maximisation uses the density with the prior's usual mode.
         """
         return self.prior.log_density_of_log(log_theta) - self._value(log_theta)
 
@@ -208,12 +208,12 @@ class LengthScaleLikelihood:
         steps = _STEP * np.eye(len(point))
         values = [(self._value(point + e), self._value(point - e)) for e in steps]
         slopes = np.array([up - down for up, down in values]) / (2 * _STEP)
-        slopes[~np.isfinite(slopes)] = 0.0  # where K is singular
+        slopes[~np.isfinite(slopes)] = 0.0  # if K is singular
         return self._penalised(point, self._value(point), slopes)
 
 
 def _in_own_units(kernel: Kernel, X: Array) -> Array:
-    """Return points in units of a kernel's length scales, nominal columns at 0."""
+    """Return points in units of a kernel's length scales, with nominal columns at 0."""
     if not isinstance(kernel, NominalKernel):
         return X / kernel.length_scale
     units = X / kernel.kernel.length_scale
@@ -222,7 +222,7 @@ def _in_own_units(kernel: Kernel, X: Array) -> Array:
 
 
 def _solve(K: Array, z: Array) -> tuple[float, Array, Array | None]:
-    """Return minus the log likelihood, K^-1 z and K's factor; overwrites K.
+    """Return minus the log likelihood, K^-1 z and K's factor, overwriting K.
 
     If K is singular, the likelihood is minus infinity, and there is no factor.
     """
@@ -248,16 +248,16 @@ def fit_length_scale(
     likelihood : LengthScaleLikelihood
         The function to maximise.
     bounds : (float, float) or pair of arrays of shape (n_groups,)
-        Shortest and longest allowed length scale, in unit-cube coordinates, for all
-        groups or one pair of entries each.
+        Shortest and longest allowed length scales, in unit-cube coordinates, either for
+        all groups or one pair of entries each.
     starts : list of arrays of shape (n_groups,)
-        Starting length scales. Without data, the first is returned. Where all length
-        scales are short, the likelihood is flat, and a climb gets stuck: many starts
-        are compared before a few are climbed.
+        Starting length scales. Without data, the first is returned. The likelihood is
+        flat where all length scales are short, and a climb would get stuck, so many
+        starts are compared before a few of them are climbed.
     """
     if not len(likelihood.z):
         return np.clip(starts[0], *bounds)
-    # Small integer types would have a low-precision logarithm.
+    # For small integer types, the logarithm would have low precision.
     low, high = (np.log(bound, dtype=float) for bound in bounds)
     points = [np.clip(np.log(start), low, high) for start in starts]
     if len(points) > _N_CLIMBS:
@@ -291,12 +291,13 @@ def longest_tied(
     return next(ties, theta)
 
 
-#: Range of noise deviations to search, in deviations of the model's prior. Lower limits
-#: would take ripples and steps of an objective for noise and smooth them away.
+#: Range of noise deviations to search, in deviations of the model's prior. With lower
+#: limits, ripples and steps of an objective would be mistaken for noise and smoothed
+#: away.
 BOUNDS = (0.5, 1.0)
-#: Start of the climb: length scales are at least the first number.
+#: Start of the climb. Length scales start at the first number or more.
 _START_THETA, _START_NOISE = 0.3, 0.6
-#: A climb gains a few nats. It is skipped if its start lacks more than that.
+#: A climb gains a few nats. It is skipped if its start falls short by more than this.
 _CLIMB = 4.0
 
 
@@ -309,7 +310,7 @@ def strong_noise(
 ) -> tuple[Array, float] | None:
     """Return length scales and noise that are far more probable; see `Models`.
 
-    The likelihood must fit the noise; its own noise is the assumed one.
+    The likelihood must fit the noise; its own noise is the assumed noise.
     """
     if likelihood.noise >= BOUNDS[0] or not len(likelihood.z):
         return None

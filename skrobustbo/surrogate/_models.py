@@ -1,4 +1,4 @@
-"""The surrogate as a policy sees it: views of the points, and models of them."""
+"""The surrogate as a policy sees it: views of the points, and models of these views."""
 
 from __future__ import annotations
 
@@ -36,51 +36,52 @@ from skrobustbo.surrogate._posterior import (
 from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample
 
-#: Points, their targets, and the variance of each target's error, if any.
+#: Points, their targets and, if any, the variance of each target's error.
 Data = tuple[Array, Array, Array | None]
 
-#: A value without information, in units of the model.
+#: A value without information, in the model's units.
 _LARGEST_ERROR = 1e50
-#: Number of points that an estimate at every step uses.
+#: Number of points used by an estimate that is repeated at every step.
 _MOST_AT_EACH_STEP = 300
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Points and values as models see them.
+    """Points and values, as models see them.
 
     Parameters
     ----------
     X : array of shape (n, n_columns)
-        Told points, encoded.
+        Told points, in encoded form.
     z : array of shape (n,)
-        Their targets, in units of the model.
+        Their targets, in the model's units.
     X_pending : array of shape (p, n_columns), optional
-        Points asked but not yet told.
+        Points that have been asked but not yet told.
     shift, scale : float
         The model sees a value y of the objective as ``(y - shift) / scale``.
     has_unit : bool, default=True
         Whether `scale` comes from the values or the settings.
     groups : list of integer arrays, optional
-        Encoded columns of each parameter that varies (default: all belong to one).
+        Encoded columns of each parameter that varies (default: all belong to one
+        parameter).
     values : array of shape (n,), optional
-        The told values, nan for failures; default: `z`.
+        The told values, with nan for failures (default: `z`).
     reference_points : ReferencePoints, optional
         The feasible points, or a sample of them, for bounds on the information gain.
     ball : callable, optional
-        Maps radius, metric and units to the function from points to perturbations.
+        Maps radius, metric and units to a function from points to perturbations.
     n_elsewhere : int, default=0
-        Number of points in other branches, told or pending, and of forgotten ones. They
-        also count towards the horizon.
+        Number of told or pending points in other branches and of forgotten points,
+        which also count towards the horizon.
     horizon : int, optional
-        Number of expected evaluations, if known.
+        Expected number of evaluations, if known.
     start : int, default=0
         Number of told points before the first one of `X`.
     now : float, optional
-        The time of the point to choose, if the last column of the points is time.
+        The time of the next point, if the last column of the points is time.
     value_stds : array of shape (n,), optional
-        Standard deviations of the errors of the told values, in units of the objective,
-        if any: noise of each row in addition to that of the model.
+        Standard deviations of the errors of the told values, if any, in units of the
+        objective: noise of each row in addition to the model's noise.
     """
 
     X: Array
@@ -106,7 +107,7 @@ class View:
 
     @property
     def pending(self) -> Array:
-        """The pending points; an array without rows if there are none."""
+        """The pending points; an array with no rows if there are none."""
         return self.X[:0] if self.X_pending is None else self.X_pending
 
     def since(self, start: int) -> Self:
@@ -121,7 +122,7 @@ class View:
         )
 
     def timed(self) -> Self:
-        """Return the view with a last column of time, one unit per point."""
+        """Return the view with time as the last column, one unit per point."""
         rows = np.concatenate([self.X, self.pending])
         times = 1.0 + self.start + np.arange(len(rows))
         rows, n = np.column_stack([rows, times]), len(self.X)
@@ -132,9 +133,9 @@ class View:
 class Models:
     """The surrogate as a policy sees it during one `suggest`.
 
-    ``models[candidate]`` is the posterior of the candidate. The cache keeps the factor
-    of its regressor and extends it row by row. With thousands of told points, a
-    posterior uses a subset of them.
+    ``models[candidate]`` is the candidate's posterior. The cache keeps the factor of
+    its regressor and extends it row by row. With thousands of told points, a posterior
+    uses a subset of them.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ class Models:
         The regressors.
     view : View
         The points, their values and units. Its `X`, `z`, `values`, `shift`, `scale`,
-        `groups`, `n_elsewhere` and `horizon` are attributes of the models too.
+        `groups`, `n_elsewhere` and `horizon` are also attributes of the models.
     rng : numpy.random.Generator or callable, optional
         Random generator for `sample`, or a function that creates it when needed.
     """
@@ -162,7 +163,7 @@ class Models:
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the noise, in units of the model."""
+        """Standard deviation of the noise, in the model's units."""
         return self._cache.noise
 
     @cached_property
@@ -181,7 +182,8 @@ class Models:
     def unit(self) -> float:
         """The scale of stored widths; nan while all values are equal.
 
-        Then nothing shows in which unit a later value will differ from the prediction.
+        In that case, nothing shows in which unit a later value will differ from its
+        prediction.
         """
         return self.scale if self._view.has_unit else math.nan
 
@@ -189,7 +191,7 @@ class Models:
     def best(self) -> float:
         """The best target of a fully measured value.
 
-        Without such a value, the best target of all.
+        If there is no such value, the best target of all.
         """
         stds = self._view.value_stds
         if stds is None:
@@ -213,7 +215,7 @@ class Models:
 
     @cached_property
     def _errors(self) -> Array | None:
-        """Variance of each active value's error, in units of the model."""
+        """Variance of each active value's error, in the model's units."""
         stds = self._view.value_stds
         if stds is None:
             return None
@@ -229,7 +231,7 @@ class Models:
 
     @property
     def measured(self) -> NDArray[np.bool_]:
-        """Mask of the targets that come from measured values, not failures."""
+        """Mask of the targets that come from measured values rather than failures."""
         return np.isfinite(self.values[self._active])
 
     @property
@@ -267,15 +269,15 @@ class Models:
         return self._posterior(candidate, regressor)
 
     def weighted(self, candidate: Candidate, weights: Array) -> Posterior:
-        """Return the posterior with noise variance divided by a weight for each row.
+        """Return the posterior with each row's noise variance divided by a weight.
 
         Parameters
         ----------
         candidate : Candidate
             The model.
         weights : array of shape (n,)
-            Positive weights of the told points; pending ones have weight 1. The errors
-            of the values are added.
+            Positive weights of the told points; pending points have weight 1. The
+            errors of the values are added afterwards.
         """
         weights = weights[self._active]
         if self._errors is not None:
@@ -289,7 +291,7 @@ class Models:
     def since(self, start: int) -> Models:
         """Return the models of the told points from index `start` on.
 
-        Event triggers and windows use it to forget; nothing is deleted.
+        Event triggers and windows use it to forget data; nothing is deleted.
         """
         return self._of(self._view.since(start))
 
@@ -309,7 +311,7 @@ class Models:
         return self._of(replace(self._view, z=z, value_stds=stds))
 
     def with_errors(self, std: float) -> Models:
-        """Return the models of the same values, each with an additional error.
+        """Return models of the same values, each with an additional error.
 
         `std` is the standard deviation of the error, in units of the objective.
         """
@@ -321,8 +323,8 @@ class Models:
         """Return the models over points and time, seen from the present.
 
         The i-th told value has time i, counted from 1. Pending points follow, then the
-        point to choose. Kernels of these models see time in the last column. Their
-        posteriors take points without it, and predict for the present.
+        next point. Kernels of these models see time in the last column. Their
+        posteriors take points without time and predict for the present.
         """
         return self._of(self._view.timed())
 
@@ -332,12 +334,12 @@ class Models:
     def ball(
         self, eps: float | Mapping[str, float], metric: str, units: str
     ) -> Callable[[Array], Array]:
-        """Return the function from points to their feasible perturbations.
+        """Return a function from points to their feasible perturbations.
 
         Parameters
         ----------
         eps : float or dict of str to float
-            Radius, or one for each perturbed parameter.
+            Radius, or one radius for each perturbed parameter.
         metric : {"max", "l2"}
             How to measure distances over several parameters.
         units : {"cube", "user"}
@@ -346,7 +348,7 @@ class Models:
         Returns
         -------
         perturb : callable
-            Maps points of shape (m, n_columns) to perturbed ones, shape (m, k,
+            Maps points of shape (m, n_columns) to perturbed points of shape (m, k,
             n_columns).
         """
         if self._view.ball is None:
@@ -385,13 +387,14 @@ class Models:
         prior : Prior
             Prior of each length scale.
         bounds : (float, float) or pair of arrays of shape (n_parameters,) or (1,)
-            Shortest and longest allowed length scale, the same for all or one each.
+            Shortest and longest allowed length scales, the same for all or one pair
+            each.
         starts : list of float or array
             Starting length scales.
         per_parameter : bool, default=False
             Whether to use one length scale per parameter instead of one for all.
         ties : {"longest"} or None, default=None
-            "longest": prefer a start that is half as long again and equally likely.
+            "longest": prefer a start that is 1.5 times as long and equally likely.
 
         Returns
         -------
@@ -415,8 +418,8 @@ class Models:
     ) -> tuple[Array, float]:
         """Return the length scales and the output variance of highest posterior.
 
-        Suitable for every step: it uses at most 300 of the told points, evenly spaced
-        in the order told.
+        It is cheap enough for every step, because it uses at most 300 of the told
+        points, evenly spaced in the order told.
 
         Parameters
         ----------
@@ -425,7 +428,8 @@ class Models:
         prior : Prior
             Prior of each length scale; the variance has a flat prior.
         bounds : [(float, float), (float, float)]
-            Shortest and longest allowed length scale, smallest and largest variance.
+            Shortest and longest allowed length scales, and smallest and largest
+            variances.
         start : (array of shape (n_parameters,), float)
             Starting length scales and variance.
         time : Kernel, optional
@@ -437,7 +441,7 @@ class Models:
         theta : array of shape (n_parameters,)
             In unit-cube coordinates.
         variance : float
-            In squared units of the model.
+            In the model's squared units.
         """
         X, z, errors = self._fitted
         every = max(1, -(-len(z) // _MOST_AT_EACH_STEP))
@@ -477,7 +481,7 @@ class Models:
         bounds : (float, float)
             Shortest and longest allowed length scale.
         starts : list of float or array
-            Length scales; the chain starts from those of highest posterior.
+            Length scales; the chain starts from those with the highest posterior.
         n : int
             Number of draws.
         burn_in, thin : int
@@ -512,7 +516,7 @@ class Models:
         evidence: float,
         start: tuple[Array, float] | None = None,
     ) -> tuple[Array, float] | None:
-        """Return length scales and noise if the told values seem to be mostly noise.
+        """Return length scales and noise if the told values appear to be mostly noise.
 
         Parameters
         ----------
@@ -528,7 +532,7 @@ class Models:
         Returns
         -------
         found : (array of shape (n_parameters,), float) or None
-            The noise is at least half a deviation of the prior. None if not found.
+            None if no noise of at least half a deviation of the prior is found.
         """
         likelihood = self._likelihood(kernel, prior, True, fits_noise=True)
         return strong_noise(likelihood, theta, bounds, evidence, start)
@@ -541,7 +545,7 @@ class Models:
         data: Data | None = None,
         **fitted: Any,
     ) -> LengthScaleLikelihood:
-        """Return the likelihood given `data`, by default all."""
+        """Return the likelihood given `data`, by default all told points."""
         groups = self.groups if per_parameter else [np.concatenate(self.groups)]
         X, z, errors = self._fitted if data is None else data
         fitted |= {"noise": self.noise, "groups": groups, "errors": errors}
@@ -556,8 +560,8 @@ class Models:
     ) -> float:
         """Return the value of a positive hyperparameter with the highest likelihood.
 
-        It uses Brent's bounded search in the logarithm, within a factor e**2 of the
-        start, so that repeated fits follow a maximum as values come in.
+        It uses Brent's bounded search in the logarithm, within a factor of e**2 of the
+        start, so repeated fits follow a maximum as values come in.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The posterior of one candidate model: mean, deviation and their gradients in x."""
+"""The posterior of a candidate model: mean, deviation and their gradients in x."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from skrobustbo.kernels import (
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._gpr import IncrementalGPR
 
-#: Covariances per block of a prediction: larger blocks exceed the processor's cache,
-#: and each of their temporary arrays is newly allocated by the operating system.
+#: Number of covariances per block of a prediction. Larger blocks exceed the processor's
+#: cache, and the operating system allocates each of their temporary arrays anew.
 _BLOCK = 2**15
 _MIN_VARIANCE = 1e-20
-#: Added to the variances of joint draws: the covariance of close points is singular.
+#: Added to the variances of joint draws, because close points have a singular
+#: covariance.
 _JITTER = 1e-8
 
 
@@ -41,14 +42,14 @@ class Candidate:
         A scikit-learn kernel on encoded points, with k(x, x) <= 1.
     mean : callable, optional
         Prior mean: maps encoded points, shape (n, n_columns), to values in units of the
-        objective, shape (n,). The data enter as ``y - mean(X)``.
+        objective, shape (n,). The model is fitted to ``y - mean(X)``.
     norm_bound : float, default=1.0
         Bound on the norm of the objective in the kernel's function space.
     label : str, optional
-        Name in histories and plots (default: the text of the kernel).
+        Name in histories and plots (default: the kernel's text representation).
     noise : float, optional
-        Standard deviation of the noise, in units of the model (default: that of the
-        policy).
+        Standard deviation of the noise, in the model's units (default: the policy's
+        noise).
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Candidate:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """Identifies its factor: the kernel and the noise."""
+        """The key of its factor: the kernel and the noise."""
         return (*_frozen_params(self.kernel), self.noise)
 
 
@@ -109,9 +110,9 @@ class ReferencePoints:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Posterior of one candidate, in units of the model.
+    """Posterior of one candidate, in the model's units.
 
-    It is computed from the factor and the weights of a scikit-learn regressor. The last
+    It is computed from the factor and weights of a scikit-learn regressor. The last
     rows may be pending points, which reduce the standard deviation without changing the
     mean.
 
@@ -120,8 +121,8 @@ class Posterior:
     candidate : Candidate
         The model.
     regressor : IncrementalGPR
-        The candidate's Gaussian process, fitted to told points, then pending ones. Its
-        targets are those of the told points minus the prior mean.
+        The candidate's Gaussian process, fitted to told points followed by pending
+        points. Its targets are the told points' targets minus the prior mean.
     n_told : int
         Number of told points.
     noise : float
@@ -156,12 +157,12 @@ class Posterior:
 
     @cached_property
     def X(self) -> Array:
-        """Told points, then pending ones, shape (n + p, n_columns)."""
+        """Told points followed by pending points, shape (n + p, n_columns)."""
         return self.regressor.X_train_
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The candidate's kernel, which may handle some columns as nominal."""
+        """The candidate's kernel, which may treat some columns as nominal."""
         return self.regressor.kernel_
 
     @cached_property
@@ -178,7 +179,7 @@ class Posterior:
 
     @property
     def length_scales(self) -> Array:
-        """Length scale of each column, shape (n_columns,); inf without one."""
+        """Length scale of each column, shape (n_columns,); inf if it has none."""
         return length_scales(self.kernel, self.X.shape[1])
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
@@ -202,7 +203,7 @@ class Posterior:
     def draws(self, Z: Array, normals: Array) -> Array:
         """Return joint draws of the values at `Z`, without noise, shape (m, k).
 
-        `normals` are independent standard normal numbers of that shape.
+        `normals` are independent standard normal numbers of the same shape.
         """
         V = self._factor.solve(self.kernel(Z, self.X).T)
         covariance = self.kernel(Z) - V.T @ V
@@ -217,8 +218,8 @@ class Posterior:
     def told_means(self) -> Array:
         """The means at the told points, shape (n_told,), without a new prediction.
 
-        With the noise variances D of the rows and alpha = (K + D)^-1 z, they are K
-        alpha = z - D alpha.
+        With the rows' noise variances D and alpha = (K + D)^-1 z, they equal K alpha =
+        z - D alpha.
         """
         n, variance = self.n_told, self.regressor.alpha
         noise = variance[:n] if isinstance(variance, np.ndarray) else variance
@@ -231,15 +232,15 @@ class Posterior:
         return self.regressor.y_train_[: self.n_told]
 
     def of_targets(self, z: Array) -> Self:
-        """Return the posterior of the same points with other targets, (n_told,)."""
+        """Return the posterior given the same points with other targets, (n_told,)."""
         return replace(self, regressor=self.regressor._given(z), mean=None)
 
     def residuals(self, blocks: Sequence[Indices]) -> list[Array]:
-        """Return by how much the targets of a block exceed predictions from the others.
+        """Return the differences of a block's targets from predictions by other points.
 
-        With the block's parts of alpha and K^-1 of the model, it is (K^-1_BB)^-1
-        alpha_B. Rasmussen and Williams (2006, section 5.4.2) give it for a single
-        point.
+        With the block's parts of the model's alpha and K^-1, these are (K^-1_BB)^-1
+        alpha_B. Rasmussen and Williams (2006, section 5.4.2) give the formula for a
+        single point.
 
         Parameters
         ----------
@@ -261,10 +262,10 @@ class Posterior:
 
     @property
     def left_out_errors(self) -> Array:
-        """Leave-one-out errors of the told targets, in their own deviations, (n_told,).
+        """Leave-one-out errors in units of their predicted deviations, (n_told,).
 
-        With K^-1 of the model, including noise, and alpha = K^-1 z, they are alpha_i /
-        sqrt(K^-1_ii): Rasmussen and Williams (2006, section 5.4.2).
+        With the model's K^-1, including noise, and alpha = K^-1 z, they are alpha_i /
+        sqrt(K^-1_ii) (Rasmussen and Williams 2006, section 5.4.2).
         """
         n = self.n_told
         inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
@@ -272,10 +273,10 @@ class Posterior:
         return self._alpha[:n] / np.sqrt(precision)
 
     def told_deviation(self, x: Array) -> float:
-        """Return the deviation at one point, shape (n_columns,), without pending ones.
+        """Return the deviation at a point, shape (n_columns,), without pending points.
 
-        Confidence bands refer to observed values, so sums of deviations in elimination
-        tests use it.
+        Elimination tests sum these deviations, because confidence bands refer to
+        observed values.
         """
         kernel, Z = self.kernel, x[None, :]
         if not self.n_told:
@@ -290,7 +291,7 @@ class Posterior:
         Parameters
         ----------
         Z : array of shape (m, n_columns)
-            Points, not snapped.
+            Points, not necessarily feasible.
 
         Returns
         -------
@@ -326,7 +327,7 @@ class Posterior:
     def output_scale(self) -> float:
         """Maximum likelihood factor on the deviation, for kernel and noise together.
 
-        With v**2 (K + noise**2 I) as the covariance of the told targets, the mean does
+        If the covariance of the told targets is v**2 (K + noise**2 I), the mean does
         not change, and v**2 = z^T (K + noise**2 I)^-1 z / n.
         """
         n = self.n_told
@@ -335,13 +336,13 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class PresentPosterior(Posterior):
-    """A posterior over points and time that predicts at points for one time."""
+    """A posterior over points and time that predicts for one fixed time."""
 
     now: float = field(kw_only=True)
 
     @property
     def reference_points(self) -> None:
-        """None: the known points have no time."""
+        """None, because the known points have no time."""
         return None
 
     @property
@@ -353,14 +354,14 @@ class PresentPosterior(Posterior):
         return np.column_stack([Z, np.full(len(Z), self.now)])
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
-        """Return mean and deviation at `Z`, shape (m, n_columns), now."""
+        """Return the present mean and deviation at `Z`, shape (m, n_columns)."""
         return super().predict(self._at_present(Z))
 
     def told_deviation(self, x: Array) -> float:
-        """Return the deviation at one point now, without pending points."""
+        """Return the present deviation at one point, ignoring pending points."""
         return super().told_deviation(np.append(x, self.now))
 
     def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
-        """Return mean, deviation and their gradients at points, now."""
+        """Return the present mean, deviation and their gradients at points."""
         mu, sigma, d_mu, d_sigma = super().gradient(self._at_present(Z))
         return mu, sigma, d_mu[:, :-1], d_sigma[:, :-1]

@@ -1,10 +1,10 @@
 """Priors of length scales.
 
-A prior has two different densities. `log_density` is maximised by a fit: its peak is
-the usual mode of the prior, in theta for a Gamma law and in log theta (the median) for
-a log-normal one. `log_density_of_log` is used by a sampler of log theta: it is the
-density with respect to log theta, which for a density p of theta is theta p(theta). The
-position of a peak depends on the variable; a distribution does not.
+A prior has two different densities. A fit maximises `log_density`: its peak is the
+usual mode of the prior, in theta for a Gamma distribution and in log theta (the median)
+for a log-normal one. A sampler of log theta uses `log_density_of_log`: this is the
+density with respect to log theta, which is theta p(theta) if theta has the density p.
+The position of a peak depends on the variable, but the distribution does not.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ class LogNormalPrior:
     median : float, default=0.7
         Median length scale, in unit-cube coordinates.
     sigma : float, default=1.5
-        Standard deviation of log theta, of the part that each length scale has alone.
+        Standard deviation of the part of log theta that is specific to each length
+        scale.
     common : float, default=0.0
-        Standard deviation of a further part of log theta, shared by all length scales.
-        With 0, they are independent.
+        Standard deviation of the part of log theta that all length scales share. With
+        0, the length scales are independent.
 
     Raises
     ------
@@ -81,14 +82,14 @@ class LogNormalPrior:
 
 @dataclass(frozen=True)
 class GammaPrior:
-    """Gamma prior on theta, the fully Bayesian baseline of the papers.
+    """Gamma prior on theta, as in the fully Bayesian baseline of the papers.
 
     Parameters
     ----------
     shape : float, default=3.0
-        Shape of the distribution.
+        Shape parameter of the distribution.
     rate : float, default=6.0
-        Rate, per unit of the unit cube; the mode is ``(shape - 1) / rate``.
+        Rate parameter, in unit-cube coordinates; the mode is ``(shape - 1) / rate``.
 
     Raises
     ------
@@ -119,14 +120,15 @@ class GammaPrior:
     def log_density_of_log(self, log_theta: Array) -> float:
         """Return the log density with respect to log theta.
 
-        It is that of theta, times theta for each of them: d theta = theta d log theta.
+        It is the density of theta times each theta, because d theta = theta d log
+        theta.
         """
         return self.log_density(log_theta)[0] + float(log_theta.sum())
 
 
 @dataclass(frozen=True)
 class FlatPrior:
-    """Flat prior: the estimate is the maximum likelihood one."""
+    """Flat prior, which gives the maximum likelihood estimate."""
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return zero and a zero gradient."""

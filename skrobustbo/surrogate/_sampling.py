@@ -1,4 +1,4 @@
-"""Slice sampling: draws from a density known up to a constant (Neal 2003)."""
+"""Slice sampling: draws from a density that is known up to a constant (Neal 2003)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from skrobustbo._arrays import Array
 
 Line = Callable[[float], float]
 
-#: Initial length of an interval, and of each step out. One interval often covers two
-#: peaks that are closer than this.
+#: Initial length of an interval and of each step out. One interval often covers two
+#: peaks that are closer together than this.
 _WIDTH = 2.0
 
 
@@ -29,16 +29,17 @@ def slice_sample(
     """Return draws from a density by a Markov chain that leaves it invariant.
 
     A sweep updates the state along each coordinate in turn. An update draws a level
-    under the density at the state, finds an interval around the state that covers the
-    slice above that level by stepping out, and draws from the interval, which shrinks
-    towards the state after each draw outside the slice (Neal, Slice sampling, Annals of
-    Statistics 2003, figures 3 and 5). There is no step size to tune: a width that is
-    too small costs steps out, one that is too large costs draws.
+    below the density at the state. By stepping out, it finds an interval around the
+    state that covers the slice above that level. It then draws from this interval,
+    which shrinks towards the state after each draw outside the slice (Neal, Slice
+    sampling, Annals of Statistics 2003, figures 3 and 5). There is no step size to
+    tune: a width that is too small costs more steps out, and one that is too large
+    costs more draws.
 
     Parameters
     ----------
     log_density : callable
-        Log density up to a constant, of an array of shape (k,); nan counts as -inf.
+        Log density, up to a constant, at an array of shape (k,); nan counts as -inf.
     start : array of shape (k,)
         State before the first sweep.
     n : int
@@ -46,16 +47,16 @@ def slice_sample(
     rng : numpy.random.Generator
         Random number generator.
     bounds : (float, float), default=(-inf, inf)
-        In each coordinate, the density is zero outside.
+        Bounds of each coordinate, outside which the density is zero.
     burn_in : int, default=0
-        Number of sweeps before the first draw, in addition to those of `thin`.
+        Number of additional sweeps before the first draw.
     thin : int, default=1
         Number of sweeps per draw.
 
     Returns
     -------
     draws : array of shape (n, k)
-        The last one is the state to continue from.
+        The chain can continue from the last one.
     """
     x = np.clip(np.asarray(start, dtype=float), *bounds)
     value = _number(log_density(x))
@@ -63,7 +64,7 @@ def slice_sample(
     for sweep in range(1, burn_in + n * thin + 1):
         for i, direction in enumerate(np.eye(len(x))):
             line = _along(log_density, x, direction)
-            # Rounding may have moved the state slightly outside.
+            # Rounding may have moved the state slightly outside the bounds.
             back, ahead = bounds[0] - float(x[i]), bounds[1] - float(x[i])
             reach = min(back, 0.0), max(ahead, 0.0)
             s, value = _updated(line, value, reach, rng)
@@ -94,7 +95,7 @@ def _updated(
     while True:
         s = left + (right - left) * rng.random()
         found = line(s)
-        # Not strictly above: a state of density zero must be able to leave.
+        # Not strictly above, so that the chain can leave a state of density zero.
         if found >= level:
             return s, found
         # The state itself is above the level, so this ends.
