@@ -137,12 +137,12 @@ class BranchBalancer:
     others get.
 
     Line 14 is the test from the paper. If the policy asks for the maximiser of the
-    bound itself, w = 4 sigma, which is 2 beta sigma in the paper. Values are scaled by
-    the values of all branches. xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3 delta)),
-    where delta = 0.1 and B_0 contains all branches. A branch that attains the maximum
-    in line 14 stays, so the last one is never removed. Failed queries count in lines 7
-    and 11, but not in the means and sums; a branch with only failures is not tested.
-    Pending queries count in line 7. Initial points belong to no S.
+    bound itself, w = 4 sigma, which is 2 beta sigma in the paper. Values are on the
+    scale of the values of all branches. xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3
+    delta)), where delta = 0.1 and B_0 contains all branches. A branch that attains the
+    maximum in line 14 stays, so the last one is never removed. Failed queries count in
+    lines 7 and 11, but not in the means and sums; a branch with only failures is not
+    tested. Pending queries count in line 7. Initial points belong to no S.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ class Rungs:
         self._links: dict[int, Link] = {}
 
     def n_candidates(self, budget: int | None) -> int | None:
-        """Return the approximate number of candidates in a budget; None for None."""
+        """Return roughly how many candidates a budget allows; None if unknown."""
         if budget is None or not self.amounts:
             return budget
         begun = _LOW_SHARE / len(self.shares) / self.shares[0]

@@ -103,7 +103,7 @@ class CandidatePolicy(UCBPolicy):
     kernel: Kernel | None = None
 
     def given(self) -> Given | None:
-        """Return the candidates in the settings; None means the default candidates."""
+        """Return the candidates in the settings, or None to use the default ones."""
         return self.candidates
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:

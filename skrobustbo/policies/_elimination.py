@@ -519,7 +519,7 @@ class StableOpt(_Stable, name="stableopt"):
     candidates: Given | None = field(default=None, init=False)
 
     def given(self) -> Given | None:
-        """Return the model in the settings; None means the default model."""
+        """Return the model in the settings, or None to use the default model."""
         return None if self.kernel is None else [self.kernel]
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
