@@ -561,7 +561,7 @@ class Optimizer:
         return (mean, std) if return_std else mean
 
     def regret_bound(self, delta: float = 0.05, *, calibrated: bool = False) -> float:
-        """Return an upper bound on what is left to gain.
+        """Return an upper bound on the remaining gain.
 
         With probability at least 1 - `delta`, the maximum of the objective exceeds its
         best value at the evaluated points by at most the bound, *if* the policy's

@@ -488,7 +488,7 @@ class StableOpt(_Stable, name="stableopt"):
     This policy finds the point with the best worst-case perturbation. `recommend`
     returns a centre.
 
-    Pseudo-code (numbered as that of `HEStableOpt`; delta: perturbations of x)::
+    Pseudo-code (numbered as in `HEStableOpt`; delta: perturbations of x)::
 
         1  U = the one model
         2  for t = 1, 2, ...

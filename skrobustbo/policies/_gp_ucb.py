@@ -132,7 +132,7 @@ class GPUCB(OneModelUCB, name="gp-ucb"):
 class IGPUCB(GPUCB, name="igp-ucb"):
     """Improved GP-UCB: GP-UCB with a frequentist schedule (Chowdhury, Gopalan 2017).
 
-    Pseudo-code (that of `GPUCB`)::
+    Pseudo-code (as for `GPUCB`)::
 
         1  for t = 1, 2, ...
         2      x_t = argmax over x of mu_{t-1}(x) + beta_t sigma_{t-1}(x), where
