@@ -136,6 +136,8 @@ QUICK: dict[str, dict[str, str | None]] = {
 }
 #: What runs instead of commands with these beginnings; nothing for an empty text.
 INSTEAD = {
+    # A test of its own makes a few of its runs.
+    f"{STUDIES}/suggested.py": f"{STUDIES}/suggested.py --help",
     "python -m venv": "",
     # These are steps of .ci/run, which makes them beside the tests.
     **dict.fromkeys(("ruff", "mypy", "deptry", "sphinx-build"), ""),
