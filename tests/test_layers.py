@@ -294,7 +294,7 @@ BUDGET = {
     "_trials": 200,
     "acquisition": 560,
     "checkpoint": 1340,
-    "displays": 2250,
+    "displays": 2265,
     "evaluation": 2470,
     "functional": 220,
     "integrations": 1125,

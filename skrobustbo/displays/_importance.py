@@ -26,6 +26,8 @@ _PAIRED, _PAIRS = 6, 4
 _LEAST = 0.02
 #: Maximum number of bars.
 _BARS = 12
+#: Characters of a label that fit on one line.
+_LONG = 16
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -97,6 +99,11 @@ class ImportanceDisplay(Display):
         -------
         display : ImportanceDisplay, or BranchesDisplay for "all"
         """
+        return cls._of(optimizer, branch)
+
+    @classmethod
+    def _of(cls, optimizer: Any, branch: int | None = None) -> ImportanceDisplay:
+        """Compute the data without plotting them."""
         tried = Tried(optimizer, branch)
         tried.recommended()  # raises an error if there is no finite value
         found = effects(tried, tried.scales(tried.varying()))
@@ -116,7 +123,9 @@ class ImportanceDisplay(Display):
         ]
 
     def _height(self, look: Look) -> float:
-        return look.lines(len(self._bars()) + 4)
+        # A long label is broken over two lines.
+        n_lines = sum(1 + (len(label) > _LONG) for label, *_ in self._bars())
+        return look.lines(n_lines + 4)
 
     def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, axes = panels(ax, 1, 1, height=self._height(look))

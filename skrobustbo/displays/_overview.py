@@ -9,10 +9,10 @@ import numpy as np
 from skrobustbo.displays._base import optimizer_of
 from skrobustbo.displays._importance import ImportanceDisplay
 from skrobustbo.displays._steps import ConvergenceDisplay
-from skrobustbo.displays._style import pyplot
+from skrobustbo.displays._style import look_of, pyplot
 
-#: Heights of the two parts, relative to the width.
-_ABOVE, _BELOW = 0.55, 0.4
+#: Height of the upper part, relative to the width.
+_ABOVE = 0.55
 
 
 def overview(search: Any) -> Any:
@@ -30,15 +30,16 @@ def overview(search: Any) -> Any:
     """
     optimizer = optimizer_of(search)
     values = [record["value"] for record in optimizer.history_]
-    heights = [_ABOVE]
+    heights, importance = [_ABOVE], None
     if optimizer.policy.has_model and np.isfinite(np.array(values, dtype=float)).any():
-        heights.append(_BELOW)
+        importance = ImportanceDisplay._of(optimizer)
+        heights.append(importance._height(look_of(None)))
     plt = pyplot()
     width = plt.rcParams["figure.figsize"][0]
     size = width, width * sum(heights)
     figure = plt.figure(figsize=size, layout="constrained")
     parts = np.ravel(figure.subfigures(len(heights), 1, height_ratios=heights))
     ConvergenceDisplay.from_search(search, ax=parts[0].subplots())
-    if len(parts) > 1:
-        ImportanceDisplay.from_search(search, ax=parts[1].subplots())
+    if importance is not None:
+        importance.plot(ax=parts[1].subplots())
     return figure
