@@ -178,7 +178,7 @@ def test_catboost_begins_with_what_it_was_given():
     for more in (partial, {"previous": earlier}):
         ours = search(make("catboost", l2_leaf_reg=2.0), space, **more).fit(X, y)
         assert ours.cv_results_["params"][0] == {"depth": 3, "l2_leaf_reg": 2.0}
-    with pytest.raises(ValueError, match="'l2_leaf_reg' is not known"):
+    with pytest.raises(ValueError, match="'l2_leaf_reg' is unknown"):
         search(make("catboost"), space, **partial).fit(X, y)
-    with pytest.warns(UserWarning, match="'l2_leaf_reg' is not known"):
+    with pytest.warns(UserWarning, match="'l2_leaf_reg' is unknown"):
         search(make("catboost"), space, previous=earlier).fit(X, y)

@@ -17,7 +17,7 @@ CHANGES = {
         ),
     },
     "model_selection/_ends.py": {
-        "#: What may end a search before": '''\
+        "#: Criteria that may end a search before": '''\
 def _out_of_patience(search, optimizer, trials, metric):
     """End the search where the latest candidates have not improved the best."""
     scores = [trial.mean_score(metric) for trial in trials]
@@ -25,7 +25,7 @@ def _out_of_patience(search, optimizer, trials, metric):
     return len(scores) > n and max(scores[-n:]) <= max(scores[:-n]), ""
 
 
-#: What may end a search before''',
+#: Criteria that may end a search before''',
         '{"tol": _within_tol}': '{"tol": _within_tol, "patience": _out_of_patience}',
         '    "callback": ': (
             '    "patience": "no candidate was better for a while",\n    "callback": '

@@ -537,7 +537,7 @@ def test_the_value_that_is_not_known_is_named(estimator, prefix):
     if "clf" in dict(getattr(estimator, "steps", [])):
         space["clf"] = [Given()]
     message = refusal(estimator, space, initial_params=[{f"{prefix}depth": 3}])
-    assert f"own value of '{prefix}l2_leaf_reg' is not known" in message
+    assert f"own value of '{prefix}l2_leaf_reg' is unknown" in message
     assert f"give '{prefix}l2_leaf_reg' a value in the space" in message
 
 
@@ -592,7 +592,7 @@ def test_earlier_candidates_fit_as_the_estimator_is(estimator, space, earlier, f
 )
 def test_earlier_candidates_of_unknown_settings_say_which(space, earlier, unknown):
     says = learnt(Given(), space, [earlier])
-    assert f"own value of {unknown!r} is not known" in says
+    assert f"own value of {unknown!r} is unknown" in says
     assert "set it in the estimator" in says
 
 
