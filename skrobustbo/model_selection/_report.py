@@ -165,10 +165,6 @@ def _model(found: Findings) -> Iterator[str]:
         more = len(labels) - _LABELS
         and_more = f" and {more} more" if more > 0 else ""
         yield f"{says}: {', '.join(labels[:_LABELS])}{and_more}"
-    n = list(found.results["model_label"]).count("fallback")
-    if n:
-        a, was = be(n, "a point", "points"), be(n, "was", "were")
-        yield f"failed {count(n, 'time')}: {a} of the initial design {was} used instead"
 
 
 def _outlook(found: Findings) -> Iterator[str]:
@@ -224,6 +220,13 @@ def _failures(found: Findings) -> Iterator[str]:
         yield f"  {count(n_folds, 'fold')} {where}: {clipped(cause, 150)}"
     if len(causes) > _CAUSES:
         yield f"  and {count(len(causes) - _CAUSES, 'other cause')}"
+    n = list(found.results["model_label"]).count("fallback")
+    if n:
+        a, was = be(n, "a point", "points"), be(n, "was", "were")
+        yield (
+            f"the model failed {count(n, 'time')}: {a} of the initial design {was} "
+            "used instead"
+        )
 
 
 def _races(found: Findings) -> Iterator[str]:
