@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -14,6 +14,12 @@ from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import short_names
+
+#: The positions of points in each parameter, and the group of each point.
+Places = dict[str, Array]
+Groups = NDArray[np.intp]
+#: Returns the share of the variance that groups explain.
+Share = Callable[[Groups], float]
 
 #: Number of quasi-random points for the posterior mean.
 _POINTS = 2048
@@ -106,8 +112,14 @@ class ImportanceDisplay(Display):
         """Compute the data without plotting them."""
         tried = Tried(optimizer, branch)
         tried.recommended()  # raises an error if there is no finite value
-        found = effects(tried, tried.scales(tried.varying()))
-        return cls(alone=found.alone, together=found.together, rest=found.rest)
+        places, share = divided(tried, tried.scales(tried.varying()))
+        alone = main_effects(places, share)
+        together = interactions(places, share, alone)
+        explained = sum(alone.values()) + sum(together.values())
+        n = len(next(iter(places.values()), ()))
+        everything = share(np.arange(n))  # 0 if the mean is constant
+        rest = max(0.0, everything - explained)
+        return cls(alone=alone, together=together, rest=rest)
 
     def _bars(self) -> list[tuple[str, float, int]]:
         """Return the label, share and kind of each bar, from top to bottom."""
@@ -156,25 +168,17 @@ class ImportanceDisplay(Display):
 # Computed -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Effects:
-    """Shares of a variance: single parameters, pairs of parameters, and the rest."""
+def divided(tried: Tried, scales: Mapping[str, Scale]) -> tuple[Places, Share]:
+    """Return points that fill the space, and how to divide the variance over them.
 
-    alone: dict[str, float]
-    together: dict[tuple[str, str], float]
-    rest: float
-
-
-def effects(tried: Tried, scales: Mapping[str, Scale]) -> Effects:
-    """Return the first- and second-order Sobol indices of the posterior mean f.
-
-    A parameter's index is Var(E[f | x_i]) / Var(f), the share of the variance that
-    vanishes once the parameter is known. E[f | x_i] is the mean of f over the points in
-    one bin. Quasi-random points fill every bin evenly in the other parameters, so bin
-    means vary little at random: by thousandths of the variance, or up to 0.03 if twenty
-    parameters act only in combination. For a pair, the index of each parameter,
-    computed with bins of the same size, is subtracted. All indices are 0 if f is
-    constant.
+    Returns
+    -------
+    places : dict of str to array
+        The positions of fixed quasi-random points in each parameter.
+    share : callable
+        Takes the group of each point. Returns the share of the variance of the
+        posterior mean f that vanishes once the group is known, Var(E[f | group]) /
+        Var(f); 0 if f is constant.
     """
     points = tried.space.sample(_POINTS, random_state=0)
     mean = np.asarray(tried.optimizer.predict(points), dtype=float)
@@ -183,28 +187,47 @@ def effects(tried: Tried, scales: Mapping[str, Scale]) -> Effects:
     f = mean[known] / size  # squares of the largest floats would overflow
     f = f - f.mean() if len(f) else f
     total = float(np.sum(f**2))
-    if total <= 1e-24 * len(f):
-        return Effects(dict.fromkeys(scales, 0.0), {}, 0.0)
 
-    def share(groups: NDArray[np.intp]) -> float:
+    def share(groups: Groups) -> float:
+        if total <= 1e-24 * len(f):
+            return 0.0
         counts, sums = np.bincount(groups), np.bincount(groups, f)
         return min(float(np.sum(sums**2 / np.maximum(counts, 1))) / total, 1.0)
 
     places = {name: scale.positions(points)[known] for name, scale in scales.items()}
-    alone = {name: share(_groups(each, _BINS)) for name, each in places.items()}
+    return places, share
+
+
+def main_effects(places: Places, share: Share) -> dict[str, float]:
+    """Return the first-order Sobol index of each parameter.
+
+    Points in one bin of a parameter are a group. Quasi-random points fill every bin
+    evenly in the other parameters, so bin means vary little at random: by thousandths
+    of the variance, or up to 0.03 if twenty parameters act only in combination.
+    """
+    return {name: share(_groups(each, _BINS)) for name, each in places.items()}
+
+
+def interactions(
+    places: Places, share: Share, alone: Mapping[str, float]
+) -> dict[tuple[str, str], float]:
+    """Return the second-order Sobol indices that are shown, largest first.
+
+    The index of each parameter of a pair, computed with bins of the same size, is
+    subtracted.
+    """
     ranked = sorted(alone, key=lambda name: -alone[name])
     coarse = {name: _groups(places[name], _COARSE) for name in ranked[:_PAIRED]}
+    own = {name: share(groups) for name, groups in coarse.items()}
     pairs = {}
-    for a, b in combinations([name for name in scales if name in coarse], 2):
+    for a, b in combinations([name for name in places if name in coarse], 2):
         cells = coarse[a] * (_COARSE + 1) + coarse[b]
-        pairs[a, b] = share(cells) - share(coarse[a]) - share(coarse[b])
+        pairs[a, b] = share(cells) - own[a] - own[b]
     told = sorted(pairs, key=lambda pair: -pairs[pair])
-    together = {pair: pairs[pair] for pair in told if pairs[pair] >= _LEAST}
-    explained = sum(alone.values()) + sum(together.values())
-    return Effects(alone, together, max(0.0, 1.0 - explained))
+    return {pair: pairs[pair] for pair in told if pairs[pair] >= _LEAST}
 
 
-def _groups(positions: Array, n_bins: int) -> NDArray[np.intp]:
+def _groups(positions: Array, n_bins: int) -> Groups:
     """Return the bin of each point; points without the parameter share a bin."""
     found, codes = np.unique(positions, return_inverse=True)
     if len(found) <= n_bins:
@@ -220,6 +243,6 @@ def most_important(tried: Tried, scales: Mapping[str, Scale], most: int) -> list
     names = list(scales)
     if len(names) <= most or np.isnan(tried.values).all():
         return names[:most]
-    shares = effects(tried, scales).alone
+    shares = main_effects(*divided(tried, scales))
     chosen = sorted(names, key=lambda name: -shares[name])[:most]
     return [name for name in names if name in chosen]

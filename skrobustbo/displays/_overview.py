@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo.displays._base import optimizer_of
+from skrobustbo.displays._base import Tried, optimizer_of
 from skrobustbo.displays._importance import ImportanceDisplay
 from skrobustbo.displays._steps import ConvergenceDisplay
 from skrobustbo.displays._style import look_of, pyplot
@@ -29,15 +29,12 @@ def overview(search: Any) -> Any:
         A new figure.
     """
     optimizer = optimizer_of(search)
-    values = [record["value"] for record in optimizer.history_]
-    heights, importance = [_ABOVE], None
-    if optimizer.policy.has_model and np.isfinite(np.array(values, dtype=float)).any():
+    look, heights, importance = look_of(None), [_ABOVE], None
+    if optimizer.policy.has_model and np.isfinite(Tried(optimizer).values).any():
         importance = ImportanceDisplay._of(optimizer)
-        heights.append(importance._height(look_of(None)))
-    plt = pyplot()
-    width = plt.rcParams["figure.figsize"][0]
-    size = width, width * sum(heights)
-    figure = plt.figure(figsize=size, layout="constrained")
+        heights.append(importance._height(look))
+    size = look.width, look.width * sum(heights)
+    figure = pyplot().figure(figsize=size, layout="constrained")
     parts = np.ravel(figure.subfigures(len(heights), 1, height_ratios=heights))
     ConvergenceDisplay.from_search(search, ax=parts[0].subplots())
     if importance is not None:

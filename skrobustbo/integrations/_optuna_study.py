@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from skrobustbo._names import shown
+from skrobustbo._names import shown, wrong
 from skrobustbo.integrations._shared import optional_module
 from skrobustbo.model_selection import LoadedSearch, load_checkpoint
+from skrobustbo.space import plain
 
 Params = dict[str, Any]
 #: Types that Optuna accepts as choices.
@@ -97,7 +98,8 @@ def to_study(
         )
     rows = list((_of_checkpoint if is_loaded else _of_results)(search, metric))
     ends = _written(search) if is_loaded else _searched(search)
-    axes = {name: _axis(name, ends, rows) for name in _names(rows)}
+    names = dict.fromkeys(name for row in rows for name in row.params)
+    axes = {name: _axis(optuna.distributions, name, ends, rows) for name in names}
     study = optuna.create_study(
         direction="maximize", storage=storage, study_name=study_name
     )
@@ -115,10 +117,7 @@ def _of_results(search: Any, metric: str | None) -> Iterator[Row]:
     name = metric if search.multimetric_ else "score"
     if f"mean_test_{name}" not in results:
         known = [key[10:] for key in results if key.startswith("mean_test_")]
-        raise ValueError(
-            f"The 'metric' of to_study must be one of {', '.join(known)}. Got "
-            f"{metric!r} instead."
-        )
+        raise wrong("metric", "to_study", f"one of {', '.join(known)}", metric)
     splits = [results[f"split{i}_test_{name}"] for i in range(search.n_splits_)]
     full = search.max_resources_ if "n_resources" in results else None
     for i, params in enumerate(results["params"]):
@@ -174,33 +173,20 @@ def _written(loaded: LoadedSearch) -> Ends:
     return found
 
 
-def _names(rows: Iterable[Row]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row.params))
-
-
-def _axis(name: str, ends: Ends, rows: Iterable[Row]) -> Callable[[Any], Any]:
-    """Return a function from Optuna's module to the distribution of a parameter."""
+def _axis(kinds_of: Any, name: str, ends: Ends, rows: Iterable[Row]) -> Any:
+    """Return the distribution of a parameter, from Optuna's module of them."""
     values = [_plain(row.params[name]) for row in rows if name in row.params]
     known = [each for each in ends.get(name, ()) if each is not None]
     kinds = {type(value) for value in values}
     if len(known) < len(ends.get(name, [None])) or not kinds <= {int, float}:
-        return lambda of: of.CategoricalDistribution(_distinct(values))
+        return kinds_of.CategoricalDistribution(list(dict.fromkeys(values)))
     low, high, log = min(e[0] for e in known), max(e[1] for e in known), known[0][2]
     kind = "IntDistribution" if kinds == {int} else "FloatDistribution"
-    return lambda of: getattr(of, kind)(low, high, log=log and low > 0)
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    """Return the values that Optuna distinguishes, in order."""
-    found: list[Any] = []
-    for value in values:
-        if value not in found:
-            found.append(value)
-    return found
+    return getattr(kinds_of, kind)(low, high, log=log and low > 0)
 
 
 def _plain(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
+    value = plain(value)
     return value if type(value) in _PLAIN else " ".join(shown(value).split())
 
 
@@ -208,7 +194,7 @@ def _trial(optuna: Any, row: Row, axes: Mapping[str, Any]) -> Any:
     """Return a candidate as a finished trial."""
     states = optuna.trial.TrialState
     params = {name: _plain(value) for name, value in row.params.items()}
-    found = {name: axes[name](optuna.distributions) for name in params}
+    found = {name: axes[name] for name in params}
     inside = all(
         axis._contains(axis.to_internal_repr(params[name]))
         for name, axis in found.items()

@@ -39,7 +39,7 @@ def prepared(
     check_scoring(search.scoring)
     check_refit(search.refit)
     check_pre_dispatch(search.pre_dispatch)
-    space = searched(search, data, journal.horizon or n_iter)
+    space = searched(search, journal, data, n_iter)
     check_names(space, search.estimator)
     before = known_before(search, data, space)
     # Describing data takes time, so do it only if a file stores the description.
@@ -82,10 +82,11 @@ def prepared(
     return OptimizerSource(search, fresh, journal, n_iter, before, axis, stops)
 
 
-def searched(search: Search, data: Data, n_iter: int) -> Space:
-    """Return the space of a search with `n_iter` candidates in its first run."""
-    space, resource = search.param_space, resource_of(search)
+def searched(search: Search, journal: Journal, data: Data, n_iter: int) -> Space:
+    """Return the space of a search; a suggested one is that of its first run."""
+    space = search.param_space
     if isinstance(space, str):  # "suggested"
+        resource, n_iter = resource_of(search), journal.horizon or n_iter
         found = suggested_space(search.estimator, data["X"], data.get("y"))
         others = [name for name in found if resource is None or name != resource.name]
         n_params = max(_FEWEST, n_iter // _PER_PARAMETER)

@@ -673,6 +673,19 @@ class TestWhereItLooked:
         np.testing.assert_array_equal(np.isnan(positions), [[0, 0], [0, 1]])
 
 
+def known_branches():
+    """Return two branches with a known function, which is 0 in the first."""
+    space = [
+        {"kind": ["a"], "x": Real(0, 1)},
+        {"kind": ["b"], "y": Real(0, 1), "z": Real(0, 1)},
+    ]
+
+    def f(p):
+        return 3 * p["y"] + p["z"] if p["kind"] == "b" else 0.0
+
+    return known(space, f, {"kind": "b", "y": 0.5, "z": 0.5})
+
+
 class TestSensitivity:
     def test_linear_function(self):
         """Moves of all parameters add up; variance shares follow the squares."""
@@ -701,16 +714,7 @@ class TestSensitivity:
         assert effects.rest < 0.01
 
     def test_of_several_branches_that_of_the_point_is_moved(self):
-        space = [
-            {"kind": ["a"], "x": Real(0, 1)},
-            {"kind": ["b"], "y": Real(0, 1), "z": Real(0, 1)},
-        ]
-
-        def f(p):
-            return 3 * p["y"] + p["z"] if p["kind"] == "b" else 0.0
-
-        at = {"kind": "b", "y": 0.5, "z": 0.5}
-        display = SensitivityDisplay.from_optimizer(known(space, f, at))
+        display = SensitivityDisplay.from_optimizer(known_branches())
         np.testing.assert_allclose(display.worst, 2.0 - 4 * display.eps, atol=1e-6)
         assert list(display.worst_of) == ["y", "z"]
 
@@ -786,16 +790,7 @@ class TestImportance:
         }
 
     def test_branches_share_the_axis(self):
-        space = [
-            {"kind": ["a"], "x": Real(0, 1)},
-            {"kind": ["b"], "y": Real(0, 1), "z": Real(0, 1)},
-        ]
-
-        def f(p):
-            return 3 * p["y"] + p["z"] if p["kind"] == "b" else 0.0
-
-        at = {"kind": "b", "y": 0.5, "z": 0.5}
-        alone = ImportanceDisplay.from_optimizer(known(space, f, at)).alone
+        alone = ImportanceDisplay.from_optimizer(known_branches()).alone
         assert list(alone) == ["x", "y", "z"]
         assert alone["y"] > alone["z"]
 
