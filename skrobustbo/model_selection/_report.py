@@ -20,7 +20,7 @@ from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import AHEAD, Edge, Findings
 from skrobustbo.model_selection._settings import resource_of
 from skrobustbo.model_selection._softly import Attempt
-from skrobustbo.space import Space, constants
+from skrobustbo.space import Space, constants, plain
 
 #: Yields the lines of a section.
 Section = Callable[[Findings], Iterable[str]]
@@ -453,7 +453,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    value = value.item() if isinstance(value, np.generic) else value
+    value = plain(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     is_known = value is None or isinstance(value, bool | int | float | str)
@@ -471,13 +471,13 @@ def _best_entry(found: Findings) -> Entry:
     }
 
 
-def _between(found: Findings, name: str) -> Entry:
+def _between(found: Findings, score: str, interval: str) -> Entry:
     """Return a fitted score and its interval, if the search has them."""
     search = found.search
-    if not hasattr(search, f"{name}_"):
+    if not hasattr(search, score):
         return None
-    low, high = getattr(search, f"{name}_interval_", (math.nan, math.nan))
-    return {"score": getattr(search, f"{name}_"), "low": low, "high": high}
+    low, high = getattr(search, interval, (math.nan, math.nan))
+    return {"score": getattr(search, score), "low": low, "high": high}
 
 
 def _failures_entry(found: Findings) -> Entry:
@@ -493,8 +493,8 @@ _ENTRIES: dict[str, Callable[[Findings], Any]] = {
     "folds": lambda found: found.search.n_splits_,
     "folds_fitted": lambda found: int(found.n_fitted.sum()),
     "best": _best_entry,
-    "honest": partial(_between, name="honest_score"),
-    "gain": partial(_between, name="gain"),
+    "honest": partial(_between, score="honest_score_", interval="honest_interval_"),
+    "gain": partial(_between, score="gain_", interval="gain_interval_"),
     "outlook": lambda found: dict(
         zip(("candidates", "gain", "noise"), (AHEAD, *found.prospects), strict=True)
     ),

@@ -133,6 +133,15 @@ def test_the_report_as_data():
     assert said["folds_fitted"] == search.n_iter_ * said["folds"]
     assert said["gain"] == {"score": search.gain_, "low": None, "high": None}
     assert said["honest"] is None
+    honest = RobustBayesSearchCV(
+        Ridge(), {"alpha": Real(1e-2, 1e6, log=True)}, n_iter=6, honest_score=True
+    ).fit(np.random.default_rng(0).normal(size=(60, 3)), np.arange(60.0))
+    low, high = honest.honest_interval_
+    said = json.loads(honest.report(format="json"))
+    assert said["honest"] == {"score": honest.honest_score_, "low": low, "high": high}
+    low, high = honest.gain_interval_
+    assert said["gain"] == {"score": honest.gain_, "low": low, "high": high}
+    said = json.loads(search.report(format="json"))
     assert said["outlook"].keys() == {"candidates", "gain", "noise"}
     assert said["next"] == re.findall(
         "(?<=- )(.*)", search.report().split("Next")[1].replace("\n              ", " ")
