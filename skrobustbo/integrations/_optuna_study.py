@@ -117,7 +117,7 @@ def _of_results(search: Any, metric: str | None) -> Iterator[Row]:
     name = metric if search.multimetric_ else "score"
     if f"mean_test_{name}" not in results:
         known = [key[10:] for key in results if key.startswith("mean_test_")]
-        raise wrong("metric", "to_study", f"one of {', '.join(known)}", metric)
+        raise _unknown(metric, known)
     splits = [results[f"split{i}_test_{name}"] for i in range(search.n_splits_)]
     full = search.max_resources_ if "n_resources" in results else None
     for i, params in enumerate(results["params"]):
@@ -131,7 +131,13 @@ def _of_results(search: Any, metric: str | None) -> Iterator[Row]:
 _TIMES = ("mean_fit_time", "mean_score_time")
 
 
+def _unknown(metric: str | None, known: Iterable[str]) -> ValueError:
+    return wrong("metric", "to_study", f"one of {', '.join(known)}", metric)
+
+
 def _of_checkpoint(loaded: LoadedSearch, metric: str | None) -> Iterator[Row]:
+    if metric is not None and loaded.metrics and metric not in loaded.metrics:
+        raise _unknown(metric, loaded.metrics)
     for trial in loaded.trials:
         score, folds = trial["score"], trial["split_scores"]
         if isinstance(folds, Mapping):

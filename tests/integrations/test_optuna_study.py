@@ -150,6 +150,8 @@ def test_several_metrics(tmp_path):
         study = to_study(given, metric="accuracy")
         most = max(search.cv_results_["mean_test_accuracy"])
         assert study.best_value == pytest.approx(most)
+        with pytest.raises(ValueError, match="must be one of accuracy, neg_log_loss"):
+            to_study(given, metric="r2")
     search.refit = False
     with pytest.raises(ValueError, match="must be one of accuracy, neg_log_loss"):
         to_study(search)
