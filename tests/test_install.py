@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pages import commands_of
+
 ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
@@ -23,13 +25,11 @@ def lines():
     """Return what the pages tell pip to install, each once."""
     found = {}
     for page in PAGES:
-        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-        blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.M | re.S)
-        rest = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
-        inline = re.findall(r"`[^`]*?pip install\s+([^`]+)`", rest)
-        in_blocks = re.findall(r"pip install ([^#&\n]+)", "\n".join(blocks))
-        for line in (*inline, *in_blocks):
-            words = [word for word in shlex.split(line) if word not in ("-q", "-e")]
+        for command in commands_of(page.read_text(encoding="utf-8")):
+            said = re.search(r"pip install ([^#&]+)", command)
+            if said is None:
+                continue
+            words = [word for word in shlex.split(said[1]) if word not in ("-q", "-e")]
             found.setdefault(tuple(words), page.name)
     return found
 

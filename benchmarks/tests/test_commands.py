@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from pages import commands_of
 from skrobustbo_benchmarks._spelling import method_list
 from skrobustbo_benchmarks.problems import available
 
@@ -170,17 +171,6 @@ PEERS = {
     "smac": "smac",
     "skopt": "skopt",
 }
-
-FENCE = re.compile(r"^ *```(?:sh|shell|bash|console)\n(.*?)^ *```$", re.M | re.S)
-INLINE = re.compile(r"`((?:python3? -m|python3? [\w/]+\.py|pip install|\.ci/)[^`]*)`")
-
-
-def commands_of(text):
-    """Return the commands of a page, in the order in which they stand."""
-    found = [(m.start(), m[1].replace("\\\n", " ")) for m in FENCE.finditer(text)]
-    found += [(m.start(), " ".join(m[1].split())) for m in INLINE.finditer(text)]
-    lines = [line for _, block in sorted(found) for line in block.splitlines()]
-    return [re.sub(r"^\$ ", "", line.strip()) for line in lines if line.strip()]
 
 
 def words_of(command, variables):
