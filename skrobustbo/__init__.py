@@ -1,4 +1,4 @@
-"""Bayesian hyperparameter search that is hard to trap."""
+"""Robust Bayesian hyperparameter search for scikit-learn."""
 
 from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""Entry point of ``python -m skrobustbo``."""
+"""Entry point for ``python -m skrobustbo``."""
 
 import os
 

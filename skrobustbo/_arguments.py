@@ -1,4 +1,4 @@
-"""Checks of single arguments."""
+"""Validation of single arguments."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SEEDS = 2**31 - 1
 
 
 def about(where: str, error: ValueError) -> ValueError:
-    """Return an error that names the argument in which another error occurred."""
+    """Return a copy of an error with the name of the argument in the message."""
     text = str(error)
     return ValueError(f"In {where}, {text[:1].lower()}{text[1:]}")
 
 
 def checked_count(name: str, value: Any, owner: str, least: int = 1) -> int:
-    """Return an integer of at least `least` unchanged; ValueError for anything else."""
+    """Check that an argument is an integer of at least `least` and return it."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not least <= value <= LARGEST_COUNT:
         raise wrong(name, owner, f"an integer from {least} to 2**53", value)
@@ -31,32 +31,32 @@ def checked_count(name: str, value: Any, owner: str, least: int = 1) -> int:
 
 
 def optional_count(name: str, value: Any, owner: str) -> int | None:
-    """Return a positive integer or None unchanged; ValueError for anything else."""
+    """Check that an argument is a positive integer or None and return it."""
     return None if value is None else checked_count(name, value, owner)
 
 
 def checked_flag(name: str, value: Any, owner: str) -> bool:
-    """Return a boolean unchanged; ValueError for anything else."""
+    """Check that an argument is a boolean and return it."""
     if not isinstance(value, bool | np.bool_):
         raise wrong(name, owner, "True or False", value)
     return bool(value)
 
 
 def checked_callable(name: str, value: Any, owner: str, takes: str) -> None:
-    """Raise a ValueError unless a value is callable."""
+    """Check that an argument is callable."""
     if not callable(value):
         raise wrong(name, owner, f"a callable that takes {takes}", value)
 
 
 def checked_probability(name: str, value: Any, owner: str) -> float:
-    """Return a number between 0 and 1 as a float; ValueError for anything else."""
+    """Check that an argument is a float between 0 and 1 and return it."""
     if not isinstance(value, float | np.floating) or not 0 < value < 1:
         raise wrong(name, owner, "between 0 and 1", value)
     return float(value)
 
 
 def drawn_seed(random_state: Any, owner: str) -> int:
-    """Return a seed drawn from a `random_state`; ValueError for invalid ones."""
+    """Check a `random_state` and return a seed drawn from it."""
     try:
         return int(check_random_state(random_state).randint(_SEEDS))
     except (TypeError, ValueError):
@@ -70,13 +70,13 @@ def is_finite(value: Any) -> bool:
 
 
 def require_positive(owner: Any, *names: str) -> None:
-    """Raise a ValueError that names a setting unless it is positive and finite."""
+    """Check that attributes of an object are positive and finite."""
     for name in names:
         value = getattr(owner, name)
         require(is_finite(value) and value > 0, owner, name, "positive and finite")
 
 
 def require(holds: Any, owner: Any, name: str, expected: str) -> None:
-    """Raise a ValueError that names a setting unless a condition holds."""
+    """Raise a ValueError about an attribute unless a condition is true."""
     if not holds:
         raise wrong(name, type(owner).__name__, expected, getattr(owner, name))

@@ -1,4 +1,4 @@
-"""Types with ranges of values, for validating restored data."""
+"""Annotated types for validating restored data."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Consistent:
-    """Annotates a value that must be consistent with other facts; see `has_form`.
+    """Annotation of a value that must be consistent with other data.
 
     Parameters
     ----------
     fits : callable
-        A function of the value and the facts that it must fit.
+        Function that takes the value and the other data, and returns whether they are
+        consistent.
     """
 
     fits: Callable[[Any, Any], bool]
 
     def __call__(self, value: Any, at: Any) -> bool:
-        """Return whether a value fits, or the facts are unknown."""
+        """Return whether a value is consistent with `at`, or True if `at` is None."""
         return at is None or self.fits(value, at)
 
 
@@ -49,10 +50,11 @@ NotNegative = Annotated[float, lambda value: 0 <= value < math.inf]
 
 
 def has_form(value: Any, form: Any, at: Any = None) -> bool:
-    """Return whether a value has a type, including the items of lists and dicts.
+    """Return whether a value has a given type, including the items of lists and dicts.
 
-    Types outside JSON, and dicts of such types, are not inspected. `at` holds the facts
-    that values marked with `Consistent` must fit; None skips this check.
+    Types that do not exist in JSON are not inspected. `at` contains the data for
+    checking values that are annotated with `Consistent`. These checks are skipped if it
+    is None.
     """
     if form is Any:
         return True
@@ -79,7 +81,7 @@ def has_form(value: Any, form: Any, at: Any = None) -> bool:
 
 
 def has_items(value: Any, kind: Any, at: Any = None) -> bool:
-    """Return whether a dict has at least the items of a TypedDict, of valid types."""
+    """Return whether a dict has the required items of a TypedDict, with valid types."""
     return (
         isinstance(value, Mapping)
         and kind.__required_keys__ <= value.keys()
@@ -102,7 +104,7 @@ def has_fields(value: Any, at: Any) -> bool:
 
 
 def has_some(record: Any, names: Iterable[str], kind: Any, at: Any) -> bool:
-    """Return whether a dict has some fields of a dataclass, of valid types."""
+    """Return whether a dict has the named fields of a dataclass, with valid types."""
     forms = _forms_of(kind)
     return all(
         name in record and has_form(record[name], forms[name], at) for name in names
@@ -115,12 +117,12 @@ def _forms_of(kind: Any) -> dict[str, Any]:
 
 
 def built(kind: Any, record: Mapping[str, Any], **others: Any) -> Any:
-    """Return a dataclass instance built from a record's fields and others.
+    """Create a dataclass instance from the fields of a record.
 
     Raises
     ------
     ValueError
-        If a field is missing, unknown or not of its annotated type.
+        If a field is missing or unknown, or does not have its annotated type.
     """
     wanted = {field.name for field in fields(kind)} - others.keys()
     if record.keys() != wanted:

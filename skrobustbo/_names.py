@@ -1,4 +1,4 @@
-"""User-supplied names and values, formatted for messages."""
+"""Formatting and matching of names and values for messages."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _DIGITS = re.compile(r"\d")
 
 
 def canonical(name: str) -> str:
-    """Return the name of a policy or problem in canonical spelling.
+    """Return the canonical spelling of the name of a policy or problem.
 
-    Lower case, with '-' for '_'.
+    The canonical spelling is in lower case, with hyphens instead of underscores.
     """
     return name.strip().lower().replace("_", "-")
 
 
 def printable(text: str) -> str:
-    r"""Return text on one line, with escapes for control characters.
+    r"""Return text on one line, with invisible characters escaped.
 
-    These include line breaks, marks that change the text direction, and all other
-    invisible characters.
+    Invisible characters include line breaks, control characters and marks that change
+    the text direction.
 
     >>> print(printable("a\x1b[2J\tb"))
     a\x1b[2J\tb
@@ -41,14 +41,14 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return text with the same escapes in each of its lines."""
+    """Return text with invisible characters escaped, except line breaks."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return "did you mean ...?" with the nearest names, or "" if none is near.
+    """Return a hint with the most similar names, or "" if no name is similar.
 
-    A nested name is near to its last part: ``C`` for ``svc__C``.
+    The prefix of a nested name may be missing, so ``C`` is similar to ``svc__C``.
     """
     nearness = {other: _nearness(name, other) for other in names}
     best = max(nearness.values(), default=0.0)
@@ -57,7 +57,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def _nearness(name: str, other: str) -> float:
-    """Return how similar two names are, ignoring common prefixes."""
+    """Return the similarity of two names, ignoring common prefixes."""
     prefix, _, last = name.rpartition("__")
     owner, _, its_last = other.rpartition("__")
     of_last, of_all = _alike(last, its_last), _alike(name, other)
@@ -67,9 +67,9 @@ def _nearness(name: str, other: str) -> float:
 
 
 def slip_of(name: str, names: Iterable[str]) -> str | None:
-    """Return the name of which `name` is probably a misspelling, or None.
+    """Return the correct spelling of a misspelt name, or None if there is none.
 
-    Each word must be similar: ``max_leaves`` does not mean ``num_leaves``.
+    Each word must be similar, so ``max_leaves`` is not a misspelling of ``num_leaves``.
     """
     known = set(names)
     if name in known:
@@ -108,9 +108,10 @@ def _is_short_for(a: str, b: str) -> bool:
 
 
 def entry_of_class(value: Any, table: Mapping[tuple[str, str], T]) -> T | None:
-    """Return the table entry for a value's class or a base class, or None.
+    """Return the table entry for the class of a value or one of its base classes.
 
-    Classes are identified by package and name, so none has to be imported.
+    If there is no entry, return None. Classes are identified by package and name, so
+    they do not have to be imported.
     """
     classes = type(value).__mro__
     keys = ((str(c.__module__).partition(".")[0], c.__name__) for c in classes)
@@ -138,7 +139,7 @@ def unknown_name(kind: str, name: str, names: Iterable[str]) -> ValueError:
 
 
 def shown(value: Any) -> str:
-    """Return the `repr` of a value, or a substitute if it raises."""
+    """Return the `repr` of a value, or a substitute if `repr` raises an exception."""
     try:
         return repr(value)
     except Exception:  # raised by the value or one inside it
@@ -153,7 +154,7 @@ def shown(value: Any) -> str:
 
 
 def count(n: float, what: str, form: str = "") -> str:
-    """Return a number with its noun in the singular or plural.
+    """Return a number followed by a noun in the singular or plural.
 
     >>> count(1, "fold"), count(5, "fold"), count(1.5, "full evaluation", ".3g")
     ('1 fold', '5 folds', '1.5 full evaluations')
@@ -163,7 +164,7 @@ def count(n: float, what: str, form: str = "") -> str:
 
 
 def every(n: float, what: str) -> str:
-    """Return a phrase for all of `n` things.
+    """Return a phrase for all `n` items.
 
     >>> every(1, "point"), every(5, "point")
     ('The only point', 'All 5 points')
@@ -172,7 +173,7 @@ def every(n: float, what: str) -> str:
 
 
 def be(n: float, one: str = "is", many: str = "are") -> str:
-    """Return the singular or plural verb for `n` things.
+    """Return the singular or plural form of a verb for `n` items.
 
     >>> be(1), be(2), be(0, "was", "were")
     ('is', 'are', 'were')
@@ -183,8 +184,8 @@ def be(n: float, one: str = "is", many: str = "are") -> str:
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return distinct short forms of parameter names.
 
-    A short form is the last part of a nested name, with as many preceding parts as are
-    needed to make it unique.
+    A short form is the last part of a nested name, preceded by other parts only if this
+    is necessary to make it unique.
 
     >>> short_names(["scale__with_mean", "svc__C", "a__k", "b__k"])
     {'scale__with_mean': 'with_mean', 'svc__C': 'C', 'a__k': 'a__k', 'b__k': 'b__k'}

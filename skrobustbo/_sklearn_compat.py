@@ -1,7 +1,7 @@
-"""The private scikit-learn helpers that we rely on, in one place.
+"""Private scikit-learn helpers that this package uses.
 
 This module is tested with the oldest and newest supported releases. No other module
-imports a private name from scikit-learn.
+imports private names from scikit-learn.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ __all__ = [
 
 
 class HTMLReprMixin:
-    """Adds `_more_html()` below the diagram of an estimator in notebooks.
+    """Mixin that adds HTML below the diagram of an estimator in notebooks.
 
-    It must come before the estimator's other base classes.
+    It must precede the other base classes of the estimator.
     """
 
     def _more_html(self) -> str:
-        """Return escaped HTML without style sheets and scripts."""
+        """Return the additional HTML, escaped and without style sheets or scripts."""
         return ""
 
     def _html_repr(self) -> str:
@@ -88,7 +88,7 @@ class HTMLReprMixin:
 
 
 class SilentTask:
-    """A task in scikit-learn's callback tree, without listeners."""
+    """Task in scikit-learn's callback tree that calls no callbacks."""
 
     def subcontext(self, **kwargs: Any) -> Self:
         return self
@@ -97,7 +97,7 @@ class SilentTask:
         return self
 
     def call_on_fit_task_end(self, **kwargs: Any) -> bool:
-        """Return False: do not stop."""
+        """Return False, so that the fit continues."""
         return False
 
     @contextmanager
@@ -106,14 +106,17 @@ class SilentTask:
 
 
 def root_task(search: Any, max_subtasks: int) -> Any:
-    """Return the root of a search's callback tree; silent before scikit-learn 1.9."""
+    """Return the root of the callback tree of a search.
+
+    Before scikit-learn 1.9, this is a task that calls no callbacks.
+    """
     if not _HAS_CALLBACKS:
         return SilentTask()
     return search._init_callback_context(max_subtasks=max_subtasks)
 
 
 def has_callbacks(value: Any) -> bool:
-    """Return whether an object, or an estimator inside it, has callbacks."""
+    """Return whether an object or one of its nested estimators has callbacks."""
     if not _HAS_CALLBACKS:
         return False
     if getattr(value, "_skl_callbacks", None) or hasattr(value, "_parent_callback_ctx"):
@@ -127,18 +130,18 @@ def has_callbacks(value: Any) -> bool:
 
 
 def metric_names(scorers: Any) -> list[str]:
-    """Return the names of several metrics; empty for a single one."""
+    """Return the names of the metrics, or an empty list for a single metric."""
     named = getattr(scorers, "_scorers", None)
     return list(named) if isinstance(named, dict) else []
 
 
 def has_params(value: Any) -> bool:
-    """Return whether a value is an object with parameters, not a class."""
+    """Return whether a value is an instance that has parameters."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of estimators found among settings, as scikit-learn does."""
+    """Return the nested parameters of all estimators in `params`."""
     return {
         f"{name}__{inner}": value
         for name, owner in params.items()
@@ -148,7 +151,7 @@ def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def allows(estimator: Any, name: str, value: Any) -> bool | None:
-    """Return whether an estimator's checks accept a value; None without checks."""
+    """Return whether an estimator accepts a value, or None if it has no checks."""
     constraints = getattr(estimator, "_parameter_constraints", None)
     known = constraints.get(name) if isinstance(constraints, Mapping) else None
     if known is None or isinstance(known, str):  # "no_validation"
@@ -164,39 +167,39 @@ def allows(estimator: Any, name: str, value: Any) -> bool | None:
 
 
 def is_own_score(scorer: Any) -> bool:
-    """Return whether a scorer only calls the estimator's own `score`."""
+    """Return whether a scorer only calls the `score` method of the estimator."""
     return isinstance(scorer, _PassthroughScorer)
 
 
 def is_row_wise(scorer: Any) -> bool:
-    """Return whether `make_scorer` made a scorer: a metric of predicted rows."""
+    """Return whether a scorer was created by `make_scorer`."""
     return type(scorer) is _Scorer
 
 
 def score_function(scorer: Any) -> Callable[..., Any]:
-    """Return the metric of a scorer made by `make_scorer`."""
+    """Return the metric function of a scorer created by `make_scorer`."""
     return scorer._score_func
 
 
 def score_sign(scorer: Any) -> int:
-    """Return 1 if larger values of the metric are better, else -1."""
+    """Return 1 if larger values of the metric are better, and -1 otherwise."""
     return int(scorer._sign)
 
 
 def with_score_function(scorer: Any, function: Callable[..., Any]) -> Any:
-    """Return a copy of a scorer with another metric."""
+    """Return a copy of a scorer with a different metric function."""
     changed = copy(scorer)
     changed._score_func = function
     return changed
 
 
 def scorer_of(scorers: Any, metric: str | None) -> Any:
-    """Return the scorer for one of several metrics; None means the only one."""
+    """Return the scorer of a metric, or the only scorer if `metric` is None."""
     return scorers if metric is None else scorers._scorers[metric]
 
 
 def with_scorer(scorers: Any, metric: str, scorer: Any) -> Any:
-    """Return a scorer of several metrics with one metric replaced."""
+    """Return a copy of a multi-metric scorer with one scorer replaced."""
     changed = copy(scorers)
     changed._scorers = {**scorers._scorers, metric: scorer}
     return changed
@@ -205,23 +208,23 @@ def with_scorer(scorers: Any, metric: str, scorer: Any) -> Any:
 def score_settings(
     scorer: Any, scorers: Any, metric: str | None, params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of a metric other than true and predicted values.
+    """Return the additional arguments of a metric function.
 
     Parameters
     ----------
     scorer : scorer of make_scorer
         The scorer of the metric.
     scorers : scorer
-        The scorer used on the folds, for this metric or several.
+        The scorer used on the folds, for one or several metrics.
     metric : str or None
-        The name of the metric, if there are several.
+        Name of the metric, or None if there is only one.
     params : dict
-        Arguments of `scorers` for all rows.
+        Arguments of `scorers` for all samples.
 
     Returns
     -------
     settings, passed : dict
-        The scorer's own arguments, and those passed from `params`.
+        Arguments stored in the scorer, and arguments passed from `params`.
     """
     passed = dict(params)
     if metric is not None and get_config()["enable_metadata_routing"]:

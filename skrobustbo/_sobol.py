@@ -1,4 +1,4 @@
-"""Points that cover the unit cube: scrambled Sobol sequences and designs."""
+"""Sobol sequences and space-filling designs in the unit cube."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _TRIED, _COMPARED = 256, 24
 
 
 def sobol(n: int, d: int, seed: int | np.random.Generator) -> NDArray[np.float64]:
-    """Return the first `n` points in `d` dimensions, shape (n, d), in [0, 1).
+    """Return the first `n` points of a scrambled Sobol sequence, shape (n, d).
 
-    To get the same points again, pass a generator in the same state.
+    The coordinates are in [0, 1). A generator in the same state returns the same
+    points.
     """
     settings: dict[str, Any] = {"scramble": True, _RNG: np.random.default_rng(seed)}
     engine = qmc.Sobol(max(d, 1), **settings)
@@ -32,15 +33,14 @@ def sobol(n: int, d: int, seed: int | np.random.Generator) -> NDArray[np.float64
 
 
 def design(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return `n` points that cover the unit cube, shape (n, d), in [0, 1).
+    """Return a space-filling design of `n` points in [0, 1), shape (n, d).
 
-    Up to 32 points form a Latin hypercube: each of `n` equal parts of a range contains
-    one point, so the halves of every range are balanced. Two ranges are *confounded*
-    if, at all points, the half in one range is always the same as, or always the
-    opposite of, the half in the other: their effects could then not be told apart. No
-    two ranges are confounded if there are enough ways to divide the points; otherwise,
-    as few as possible are. Among the columns that satisfy this, each is chosen to keep
-    the points as far apart as possible.
+    Up to 32 points form a Latin hypercube: each range is divided into `n` equal
+    intervals, and each interval contains one point. Two ranges are *confounded* if
+    every point lies in the same half of both ranges, or if every point lies in opposite
+    halves. The effects of confounded ranges cannot be distinguished, so the design
+    confounds as few ranges as possible. Subject to this, each column is chosen such
+    that the points are far apart.
     """
     if not 0 < n <= MOST_DESIGNED:
         return sobol(n, d, rng)

@@ -1,4 +1,4 @@
-"""Values, errors and times as readable text."""
+"""Formatting of values, errors and times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _FAR = 1e10
 
 
 def with_error(value: float, error: float, *, both: bool = True) -> str:
-    """Return a value rounded according to its error, and the error if `both`."""
+    """Format a value with a precision that matches its error.
+
+    The error is appended if `both` is True.
+    """
     known = math.isfinite(value) and rounding(value) < error < math.inf
     if not known:
         return f"{value:.5g}"
@@ -28,26 +31,26 @@ def with_error(value: float, error: float, *, both: bool = True) -> str:
 
 
 def short(value: Any, most: int = 60) -> str:
-    """Return a parameter's value on one line."""
+    """Format a parameter value on one line."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return clipped(" ".join(shown(value).split()), most)
 
 
 def setting(value: Any, most: int = 60) -> str:
-    """Return a parameter's value on one line, distinguishing 1.0 from 1."""
+    """Format a parameter value on one line, distinguishing 1.0 from 1."""
     text = short(value, most)
     whole = isinstance(value, float) and text.lstrip("-").isdigit()
     return f"{text}.0" if whole else text
 
 
 def clipped(text: str, most: int) -> str:
-    """Return text cut to at most `most` characters."""
+    """Shorten text to at most `most` characters."""
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in a suitable unit.
+    """Format a duration in a suitable unit.
 
     >>> duration(0.021), duration(3.21), duration(75), duration(7384)
     ('21 ms', '3.21 s', '75 s', '2.05 h')

@@ -1,9 +1,9 @@
-"""Limits on the threads of libraries while any thread of this process needs them.
+"""Limits on the number of threads of BLAS and OpenMP libraries.
 
-Most BLAS libraries have one number of threads for the whole process. If two threads
-each set and restore it, the last one may restore the value set by the other. All active
-limits are therefore recorded: the smallest applies, and when the last limit is
-released, the original value is restored.
+Most BLAS libraries use a single number of threads for the whole process. If two threads
+set and restore this number, the second one may restore the number set by the first one.
+All active limits are therefore recorded. The smallest limit applies, and the original
+number is restored when the last limit is released.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Held:
-    """The active limits, and the values to restore.
+    """Active limits, and the numbers of threads to restore.
 
     Attributes
     ----------
     limits : list of int
         One limit for each block of code that is running with limited threads.
     before : dict of str to (LibController, int)
-        The libraries by file, with their original numbers of threads.
+        Libraries by file, with their original numbers of threads.
     lock : Lock
-        Acquired while any of these attributes change.
+        Lock that is acquired while the other attributes are changed.
     """
 
     def __init__(self) -> None:
@@ -38,11 +38,15 @@ class _Held:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        """Replace the lock, because nothing in a forked child releases the old one."""
+        """Replace the lock.
+
+        This is necessary in a forked child process, where the old lock is never
+        released.
+        """
         self.lock = Lock()
 
     def take(self, libraries: Sequence[Any], n_threads: int) -> None:
-        """Limit the threads of libraries; a later call may add libraries."""
+        """Limit the number of threads of the given libraries."""
         with self.lock:
             self.limits.append(n_threads)
             least = min(self.limits)
@@ -53,7 +57,7 @@ class _Held:
                     _set(library, least)
 
     def give_back(self, n_threads: int) -> None:
-        """Release a limit: apply the next smallest, or restore the original values."""
+        """Release a limit and apply the next smallest one or the original numbers."""
         with self.lock:
             self.limits.remove(n_threads)
             least = min(self.limits, default=math.inf)
@@ -67,11 +71,11 @@ class _Held:
 
 
 def _set(library: Any, n_threads: int) -> None:
-    """Set the number of threads of a library, from any thread.
+    """Set the number of threads of a library from any thread.
 
-    Since version 3.8, threadpoolctl lets only the first thread that sets a number set
-    it again, and ignores other threads. Here, a lock and a count of limits make this
-    safe.
+    Since version 3.8, threadpoolctl only allows the first thread that sets the number
+    to change it again. This restriction is removed here, because a lock and the
+    recorded limits prevent conflicts between threads.
     """
     free = getattr(library, "clear_controlling_thread", lambda force: None)
     free(force=True)
@@ -90,9 +94,10 @@ _known: tuple[int, Sequence[Any], Sequence[Any]] = (0, (), ())
 def _libraries() -> tuple[Sequence[Any], Sequence[Any]]:
     """Return the controllers of all loaded libraries.
 
-    Libraries with one number of threads for the whole process come first, followed by
-    libraries with one for each thread. The search takes longer than a cheap fold, so it
-    is repeated only if there are new modules, which may have loaded libraries.
+    The first sequence contains libraries with one number of threads for the whole
+    process, and the second one contains libraries with a separate number for each
+    thread. The search for libraries is slow, so it is only repeated after new modules
+    were imported.
     """
     global _known
     n_modules = len(sys.modules)
@@ -105,9 +110,9 @@ def _libraries() -> tuple[Sequence[Any], Sequence[Any]]:
 
 @contextmanager
 def limited_threads(n_threads: int = 1, *, openmp: bool = False) -> Iterator[None]:
-    """Run the body with a limited number of threads in each loaded BLAS library.
+    """Limit the number of threads of each loaded BLAS library in a ``with`` block.
 
-    With `openmp`, the limit also applies to OpenMP.
+    If `openmp` is True, the limit also applies to OpenMP.
     """
     shared, own = _libraries()
     if not openmp:
@@ -125,7 +130,7 @@ def limited_threads(n_threads: int = 1, *, openmp: bool = False) -> Iterator[Non
 
 
 def _is_openmp(library: Any) -> bool:
-    """Return whether a library has a separate number for each thread."""
+    """Return whether a library has a separate setting for each thread."""
     if library.user_api == "openmp":
         return True
     layer = getattr(library, "threading_layer", None)

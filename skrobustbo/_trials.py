@@ -1,4 +1,4 @@
-"""Trials, from ask to tell, and their containers."""
+"""Trials, their evaluations and containers of trials."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
 
 class Survivor(TypedDict):
-    """A surviving candidate model, with its length scales if these identify it."""
+    """Label of a surviving candidate model, and any length scales that identify it."""
 
     label: str
     length_scales: list[float] | None
 
 
 class RungValue(TypedDict):
-    """The value of a point at a rung, and its error; None while pending."""
+    """Value of a point at a rung with its error, or None while it is pending."""
 
     rung: Count
     value: float | None
@@ -57,24 +57,24 @@ Seconds = Annotated[float, lambda seconds: not seconds < 0 and seconds != math.i
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The result of one fold.
+    """Result of a single fold.
 
     Attributes
     ----------
     test_scores : dict of str to float
-        Scores of the test rows by metric; an unnamed metric has the name `SINGLE`.
+        Test scores by metric. A metric without a name has the key `SINGLE`.
     train_scores : dict of str to float, default=None
-        Scores of the training rows, if requested.
+        Training scores by metric, if requested.
     n_test_samples : int, default=0
-        Number of test rows.
+        Number of test samples.
     fit_time, score_time : float, default=nan
-        Seconds.
+        Times for fitting and scoring, in seconds.
     fit_error : str, default=None
-        Traceback of a failed fit.
+        Traceback if the fit failed.
     predictions : array, default=None
-        Predictions for the test rows, if stored.
+        Predictions for the test samples, if they are stored.
     turn : int, default=0
-        Position among the results of a search that depends on their order.
+        Position among the results, if the search depends on their order.
     """
 
     test_scores: Scores
@@ -87,10 +87,10 @@ class FoldResult:
     turn: Count = 0
 
     def score(self, metric: str | None) -> float:
-        """Return the test score of a metric; None means the only metric.
+        """Return the test score of a metric, or of the only metric if it is None.
 
-        If a callable scorer returns several metrics, a failure has a single score until
-        their names are known.
+        If a callable scorer returns several metrics, a failed fold has a single score
+        until the names of the metrics are known.
         """
         scores = self.test_scores
         return float(scores.get(metric or SINGLE, scores.get(SINGLE, math.nan)))
@@ -108,50 +108,56 @@ Done = tuple[FoldId, FoldResult]
 
 @dataclass(eq=False)
 class Trial:
-    """One point, from the ask to the tell.
+    """Record of a point that was asked or told.
 
     Attributes
     ----------
     params : dict
-        The point as the user sees it.
+        The point as a dict of parameter values.
     x : array of shape (n_columns,)
-        The point as encoded by its branch; empty if no optimizer asked for it.
+        The point in the encoding of its branch, or an empty array if no optimizer
+        created the trial.
     branch : int
-        Position of its branch; -1 for an estimator as given outside the space.
+        Index of the branch, or -1 for the original estimator if it is outside the
+        space.
     number : int
-        Position among the trials of its optimizer, from 0; -1 at first.
+        Index among the trials of the optimizer, or -1 before it is assigned.
     kind : {"initial", "model", "fallback", "told"}
-        "initial": part of the initial design; "model": chosen by a model; "fallback": a
-        design point that replaces a model's choice because the model failed; "told":
-        told without being asked.
+        "initial" for points of the initial design, "model" for points chosen by a
+        model, "fallback" for design points used after a model failed, and "told" for
+        points that were told without being asked.
     label : str
-        The model that chose the point; the trial's kind if there is none.
+        Label of the model that chose the point, or the trial's kind if there is none.
     length_scales : list of float or None
-        Length scales of this model, in unit-cube coordinates, either one for all
+        Length scales of this model in unit-cube coordinates, either one for all
         parameters or one per column. None if they do not identify the model.
     divisor : float or None
-        The number by which an estimate was divided; None if it is not an estimate.
+        Number by which the estimated length scales were divided, or None if they were
+        not estimated.
     mean, std : float
-        The model's prediction before the evaluation, in units of the objective.
+        Mean and standard deviation predicted by the model before the evaluation, in
+        units of the objective.
     alive : list of dict
-        The surviving models at the time: `label` and `length_scales` of each.
+        `label` and `length_scales` of each candidate model that had survived when the
+        point was asked.
     metadata : dict or None
-        Metadata of the policy for the point, in JSON types; None without a model.
+        Metadata of the policy in JSON types, or None if no model chose the point.
     width : float
-        How far the value may lie below the branch's promise, in units of the objective;
-        nan if there was no promise.
+        Difference between the upper bound on the values of the branch and the lower
+        confidence limit at the point, in units of the objective. It is nan if there was
+        no upper bound.
     rungs : list of dict
-        With a resource, the value at each rung, in the order of evaluation.
+        Values at the rungs of a resource, in the order of evaluation.
     value : float or None
-        The value told; None while pending. With a resource, the value at the full
-        amount or its prediction.
+        The told value, or None while the point is pending. In a search with a resource,
+        this is the value at the full amount or its prediction.
     value_std : float
-        Standard deviation of the value's error: positive if estimated from some of the
-        folds, 0 if fully measured.
+        Standard deviation of the error of the value. It is positive if the value was
+        estimated from some of the folds, and 0 if it was fully measured.
     time : float or None
-        When the value was told, in seconds since the epoch.
+        Time at which the value was told, in seconds since the epoch.
     reset : bool
-        Whether the value made the policy forget earlier values.
+        Whether the policy forgot earlier values because of this value.
     """
 
     params: dict[str, Any]
@@ -180,7 +186,7 @@ class Trial:
 
     @property
     def failed_reason(self) -> str | None:
-        """Why the evaluation counts as failed; None if it does not."""
+        """Reason why the evaluation counts as failed, or None if it does not."""
         if self.value is None or math.isfinite(self.value):
             return None
         return f"the value was {self.value}"
@@ -188,30 +194,28 @@ class Trial:
 
 @dataclass(eq=False)
 class Evaluation:
-    """One evaluation of a trial, shown to users as a trial and as a row of results.
+    """Single evaluation of a trial, which is one row of the results.
 
-    With a resource, a trial may have several evaluations, each with a larger amount
-    than the one before.
+    If the search uses a resource, a trial may be evaluated several times with
+    increasing amounts.
 
     Attributes
     ----------
     trial : Trial
         The evaluated trial.
     resource : float or None
-        With a resource, the amount used; None for the full amount.
+        Amount of the resource, or None for the full amount.
     said : dict of str to object
-        Facts known when the evaluation is requested: the fields of a trial in
-        `COLUMNS`, for this evaluation.
+        Values of the trial's fields in `COLUMNS` when the evaluation was requested.
     number : int
-        Position among the evaluations of a search, from 0; -1 at first.
+        Index among the evaluations of the search, or -1 before it is assigned.
     folds : list of FoldResult
-        In a search, the results of its folds.
+        Results of the folds, if there are any.
     estimate : (float, float) or None
-        If only the first folds were fitted, the predicted mean score and the standard
-        deviation of its error.
+        Predicted mean score and the standard deviation of its error, if only the first
+        folds were fitted.
     horizon : int or None
-        Total number of expected evaluations, as known when the evaluation was
-        requested.
+        Expected total number of evaluations when the evaluation was requested.
     """
 
     trial: Trial
@@ -224,25 +228,25 @@ class Evaluation:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The point as the user sees it."""
+        """The point as a dict of parameter values."""
         return self.trial.params
 
     @property
     def branch(self) -> int:
-        """Position of its branch; -1 outside the space."""
+        """Index of the branch, or -1 outside the space."""
         return self.trial.branch
 
     @property
     def is_outside(self) -> bool:
-        """Whether this is the estimator as given, outside the space.
+        """Whether this is the original estimator, which is outside the space.
 
-        The optimizer does not know it, and no parameters are set.
+        It is evaluated without setting parameters, and the optimizer does not use it.
         """
         return self.trial.branch < 0
 
     @property
     def metrics(self) -> list[str]:
-        """Names of the metrics; empty if there is a single one."""
+        """Names of the metrics, or an empty list if the metric has no name."""
         return [name for fold in self.folds[:1] for name in fold.test_scores if name]
 
     def scores(self, metric: str | None) -> list[float]:
@@ -251,15 +255,15 @@ class Evaluation:
 
     @property
     def is_partial(self) -> bool:
-        """Whether it was evaluated with only a part of the folds or the resource."""
+        """Whether only a part of the folds or of the resource was used."""
         return self.estimate is not None or self.resource is not None
 
     def mean_score(self, metric: str | None) -> float:
-        """Return the mean test score; nan if any score is unknown or not finite."""
+        """Return the mean test score, or nan if a score is unknown or not finite."""
         return math.nan if self.is_partial else self.mean_of_folds(metric)
 
     def mean_of_folds(self, metric: str | None) -> float:
-        """Return the mean of the existing test scores; nan if one is not finite."""
+        """Return the mean of the existing test scores, or nan if it is not finite."""
         with np.errstate(over="ignore"):
             mean = float(np.mean(self.scores(metric)))
         return mean if math.isfinite(mean) else math.nan
@@ -271,15 +275,15 @@ class Evaluation:
 
 
 class Trials:
-    """Trials of all branches, in the order asked and told.
+    """Container of the trials of all branches.
 
-    Trials store raw values. The model's scale changes with every value, so it is
-    computed on demand.
+    The values are stored in units of the objective. They are scaled on demand, because
+    the model's scale changes with every value.
 
     Attributes
     ----------
     n_before : int
-        Number of trials from an earlier search, which come first; later ones are
+        Number of trials from an earlier search. They come first, and later trials are
         numbered from 0.
     """
 
@@ -293,21 +297,21 @@ class Trials:
 
     @property
     def pending(self) -> list[Trial]:
-        """Trials that were asked but not told, in the order asked."""
+        """Trials that were asked but not told, in the order of the `ask` calls."""
         return [trial for trial in self.trials if trial.value is None]
 
     @property
     def best(self) -> int | None:
-        """Index of the first best finite value told; None if there is none.
+        """Index of the first of the best finite values, or None if there is none.
 
-        Estimates count only if there are no other values.
+        Estimates are only considered if there are no other values.
         """
         values = self._without_estimates(self._told_values)
         finite = np.isfinite(values)
         return int(np.where(finite, values, -np.inf).argmax()) if finite.any() else None
 
     def _without_estimates(self, values: Array) -> Array:
-        """Return the values, with nan for estimates unless all are estimates."""
+        """Replace estimates with nan, unless all values are estimates."""
         stds = self.value_stds
         if stds is None or not np.isfinite(values[stds == 0]).any():
             return values
@@ -315,21 +319,20 @@ class Trials:
 
     @property
     def pending_metadata(self) -> list[dict[str, Any]]:
-        """The policy's metadata of the pending points that a model chose."""
+        """Policy metadata of the pending points that were chosen by a model."""
         return [t.metadata for t in self.pending if t.metadata is not None]
 
     @property
     def value_stds(self) -> Array | None:
-        """Standard deviations of the errors of the values; None if all are zero."""
+        """Standard deviations of the errors of the values, or None if all are zero."""
         stds = np.array([trial.value_std for trial in self.told])
         return stds if stds.any() else None
 
     @property
     def values(self) -> Array:
-        """Values of the told points, shape (n,); nan for failures.
+        """Values of the told points, with nan for failures, shape (n,).
 
-        The values are as told, except that values near the largest float become
-        +-1e300.
+        Values outside the range from -1e300 to 1e300 are clipped to this range.
         """
         values = self._told_values
         return np.where(np.isfinite(values), values.clip(-_LARGEST, _LARGEST), np.nan)
@@ -341,19 +344,19 @@ class Trials:
 
 @dataclass(frozen=True)
 class Measured:
-    """Values without estimates, and a mask of the values that a policy chose."""
+    """Values without estimates, and the indices of the points that a policy chose."""
 
     values: Array
     chosen: NDArray[np.intp]
 
 
 class BranchTrials(Trials):
-    """The trials of one branch, with all or some of the told ones.
+    """Container of the trials of one branch.
 
     Attributes
     ----------
     only_full : bool
-        Whether it holds only values at full resource.
+        Whether only values at the full resource are stored.
     """
 
     def __init__(self) -> None:
@@ -367,7 +370,10 @@ class BranchTrials(Trials):
         self._seen.add(trial.x.tobytes())
 
     def keep(self, full: Sequence[Trial]) -> None:
-        """Keep only these told trials, and from now on only full values."""
+        """Replace the told trials with trials at the full resource.
+
+        From then on, only values at the full resource are stored.
+        """
         self.told, self.only_full = list(full), True
 
     @property
@@ -377,7 +383,10 @@ class BranchTrials(Trials):
 
     @property
     def measured(self) -> Measured:
-        """The values without estimates, unless all are estimates."""
+        """The values and the indices of the chosen points.
+
+        Estimates are replaced with nan, unless all values are estimates.
+        """
         return Measured(self._without_estimates(self.values), self.chosen)
 
     def seen(self, x: Array) -> bool:
@@ -386,7 +395,7 @@ class BranchTrials(Trials):
 
     @property
     def incumbent(self) -> int | None:
-        """Index of the best value; the first one if values differ only by rounding."""
+        """Index of the best value, or of the first one if all are nearly equal."""
         best, values = self.best, self.values
         if best is None or not is_constant(values[np.isfinite(values)]):
             return best
@@ -398,7 +407,10 @@ class BranchTrials(Trials):
         return known is not None and known.pending
 
     def find(self, x: Array) -> Trial | None:
-        """Return the trial of an encoded point; a pending one if there are several."""
+        """Return the trial of an encoded point, or None if there is none.
+
+        If there are several trials, a pending one is preferred.
+        """
         key = x.tobytes()
         if key not in self._seen:
             return None
@@ -407,17 +419,17 @@ class BranchTrials(Trials):
 
 
 def limited(value: float) -> float:
-    """Return a value clipped to the range that models can handle."""
+    """Clip a value to the range that models can handle."""
     return min(max(value, -_LARGEST), _LARGEST)
 
 
 def rounding(size: float) -> float:
-    """Return the largest rounding error of values of a given size."""
+    """Return the largest rounding error to expect in values of a given size."""
     return _ULPS * math.ulp(size)
 
 
 def is_constant(finite: Array) -> bool:
-    """Return whether finite values are all equal up to rounding."""
+    """Return whether all finite values are equal up to rounding."""
     if not len(finite):
         return True
     low, high = float(finite.min()), float(finite.max())

@@ -1,4 +1,4 @@
-"""Acquisition functions, and their maximisation over mixed spaces."""
+"""Acquisition functions and their maximisation over mixed spaces."""
 
 from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import (

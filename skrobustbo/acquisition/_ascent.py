@@ -1,9 +1,8 @@
-"""Climb from several points at once: projected BFGS in the unit cube.
+"""Projected BFGS in the unit cube from several starting points at once.
 
-The points do not interact. They share calls to the function, which cost little more for
-four points than for one. Each point has its own approximation of the inverse Hessian
-and its own step length, so a point that has finished or is in a narrow valley does not
-delay the others.
+The climbs are independent but share function calls, because a call for four points
+takes little more time than a call for one. Each climb has its own approximation of the
+inverse Hessian and its own step length, so slow climbs do not delay the others.
 """
 
 from __future__ import annotations
@@ -44,19 +43,21 @@ _WIDE = 256
 def ascend(
     function: Function, X: Array, length_scales: Array, tolerance: float
 ) -> Array:
-    """Return the end points of climbs, which are at least as high as their starts.
+    """Climb from each starting point and return the end points.
+
+    The function value at an end point is never lower than at the starting point.
 
     Parameters
     ----------
     function : callable
-        The differentiable function to climb, with its gradient.
+        Function to maximise. It returns values and gradients.
     X : array of shape (k, d)
         Starting points in the unit cube.
     length_scales : array of shape (d,)
-        Distance over which the function varies in each coordinate; 0 for fixed
-        coordinates. It replaces the Hessian until steps have revealed more.
+        Distance over which the function varies in each coordinate, 0 for fixed
+        coordinates. It determines the initial approximation of the inverse Hessian.
     tolerance : float
-        A climb ends when a step gains less than this.
+        A climb ends when the increase in one step is not larger than this value.
 
     Returns
     -------
@@ -95,24 +96,24 @@ def _times(H: Array, v: Array) -> Array:
 
 
 def _dot(v: Array, w: Array) -> Array:
-    """Return the products of k pairs of vectors."""
+    """Return the dot products of k pairs of vectors."""
     return np.add.reduce(v * w, axis=1)
 
 
 @dataclass
 class _Climbs:
-    """The state of the climbs.
+    """State of several simultaneous climbs.
 
     Attributes
     ----------
     x, value, slope : arrays of shape (k, d), (k,) and (k, d)
-        The points, with values and gradients.
+        Current points, function values and gradients.
     H : array of shape (k, d, d)
-        Approximate inverses of minus the Hessian.
+        Approximate inverses of the negative Hessian.
     length : array of shape (k, 1)
         Fraction of the full step to try next.
     fresh : array of bool, shape (k,)
-        Whether H is still the first guess.
+        Whether H is still the initial approximation.
     """
 
     x: Array
@@ -124,7 +125,7 @@ class _Climbs:
 
     @classmethod
     def begin(cls, x: Array, value: Array, slope: Array, metric: Array) -> _Climbs:
-        """Return climbs whose first step has a fixed length, in length scales."""
+        """Start climbs with a first step of fixed length, in length scales."""
         steepness = np.sqrt(slope**2 @ metric)
         factor = _FIRST / np.where(steepness > 0, steepness, 1.0)
         H, k = factor[:, None, None] * np.diag(metric), len(x)
@@ -134,7 +135,7 @@ class _Climbs:
         return _Climbs(*(getattr(self, field.name)[kept] for field in fields(self)))
 
     def step(self, function: Function, metric: Array, tolerance: float) -> Flags:
-        """Try a step of each climb and return which of them have ended."""
+        """Try one step of each climb and return a mask of the climbs that ended."""
         trial = np.minimum(np.maximum(self.x + self.length * self._way(), 0.0), 1.0)
         value, slope = function(trial)
         step, bend = trial - self.x, self.slope - slope
@@ -155,10 +156,10 @@ class _Climbs:
         return done
 
     def _way(self) -> Array:
-        """Return the quasi-Newton steps, along active bounds if necessary.
+        """Return the quasi-Newton steps, which follow active bounds.
 
-        The remaining rows and columns of H are positive definite, so the step goes
-        uphill (Bertsekas 1982).
+        Coordinates at an active bound stay fixed. The submatrix of H for the other
+        coordinates is positive definite, so the step goes uphill (Bertsekas 1982).
         """
         held = (self.x <= 0) & (self.slope < 0) | (self.x >= 1) & (self.slope > 0)
         if not held.any():
@@ -170,7 +171,7 @@ class _Climbs:
     def _learn(
         self, step: Array, bend: Array, up: Flags, promise: Array, metric: Array
     ) -> None:
-        """Update H (Broyden, Fletcher, Goldfarb, Shanno) after uphill steps."""
+        """Update H by the BFGS formula after uphill steps."""
         curvature = _dot(step, bend)
         concave = up & (curvature > _LEAST_CURVATURE * promise)
         if self.fresh.any():
@@ -185,14 +186,14 @@ class _Climbs:
             self.H[up & ~concave] *= _LONGER
 
     def _rescale(self, curvature: Array, bend: Array, rows: Flags, m: Array) -> None:
-        """Scale the initial guess according to the first step."""
+        """Scale the initial approximation of H according to the first step."""
         if rows.any():
             factor = curvature[rows] / (bend[rows] ** 2 @ m)
             self.H[rows] = factor[:, None, None] * np.diag(m)
             self.fresh = self.fresh & ~rows
 
     def _shorten(self, promise: Array, gain: Array, up: Flags) -> None:
-        """Return to full steps or, after a failure, go to the top of the parabola."""
+        """Shorten failed steps to the top of a parabola and reset the others."""
         excess = np.where(up | np.isnan(gain), np.inf, promise - gain)
         top = 0.5 * promise / excess
         shorter = self.length * np.minimum(np.maximum(top, 0.1), 0.5)[:, None]

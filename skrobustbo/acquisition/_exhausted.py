@@ -1,5 +1,5 @@
-"""The error for an exhausted finite space (in a module of its own, for links)."""
+"""Exception for an exhausted search space."""
 
 
 class SpaceExhausted(Exception):
-    """Every point of the search space has been proposed."""
+    """Raised when every point of the search space has been proposed."""

@@ -1,4 +1,4 @@
-"""Acquisition functions of one posterior, several models, or perturbations."""
+"""Acquisition functions for one model, several models and perturbed points."""
 
 from __future__ import annotations
 
@@ -28,47 +28,47 @@ _MOST, _USUAL = 2**22, 65
 
 
 class Belief(Protocol):
-    """The interface of posteriors for acquisition functions."""
+    """Interface of the posteriors that acquisition functions use."""
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which the belief varies in each column, shape (n_columns,)."""
+        """Distance over which the posterior varies in each column."""
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
-        """Return mean and deviation at the points, each of shape (m,)."""
+        """Return the mean and standard deviation at points, both of shape (m,)."""
 
     def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
-        """Return mean, deviation and the gradients of both at the points."""
+        """Return the mean, the standard deviation and their gradients at points."""
 
 
 class Acquisition(Protocol):
-    """A function of encoded points to maximise.
+    """Interface of acquisition functions, which take encoded points.
 
-    The optional attribute `length_scales`, of shape (n_columns,), gives the distance
-    over which the function varies, so that climbs take fewer steps.
+    The optional attribute `length_scales` of shape (n_columns,) is the distance over
+    which the function varies. It reduces the number of steps in the maximisation.
     """
 
     def __call__(self, Z: Array) -> Array:
         """Return the values at points of shape (m, n_columns)."""
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the values, shape (m,), and gradients, shape (m, n_columns)."""
+        """Return the values and gradients at points of shape (m, n_columns)."""
 
 
 def reach_of(acq: Acquisition) -> Array:
-    """Return the distance over which a function varies, by default the cube's side."""
+    """Return the `length_scales` of an acquisition function, by default 1."""
     return getattr(acq, "length_scales", np.ones(1))
 
 
 @dataclass(frozen=True)
 class OfPosterior:
-    """Base class of the functions of one posterior."""
+    """Base class of acquisition functions of a single posterior."""
 
     posterior: Belief
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which the function varies, taken from the posterior."""
+        """Distance over which the function varies in each column."""
         return self.posterior.length_scales
 
 
@@ -79,40 +79,40 @@ class UCB(OfPosterior):
     Parameters
     ----------
     posterior : Belief
-        Gives mean and standard deviation.
+        Posterior that provides the mean and standard deviation.
     beta : float
-        Width of the band in standard deviations. With 0, the function is the posterior
-        mean; with a negative number, it is a lower confidence bound.
+        Width of the confidence band in standard deviations. If it is 0, the function is
+        the posterior mean. If it is negative, the function is a lower confidence bound.
     """
 
     beta: float
 
     def __call__(self, Z: Array) -> Array:
-        """Return the bound at points of shape (m, n_columns)."""
+        """Return the confidence bound at points of shape (m, n_columns)."""
         mu, sigma = self.posterior.predict(Z)
         return mu + self.beta * sigma
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the bound and its gradient in x."""
+        """Return the bound and its gradient with respect to x."""
         mu, sigma, d_mu, d_sigma = self.posterior.gradient(Z)
         return mu + self.beta * sigma, d_mu + self.beta * d_sigma
 
 
 @dataclass(frozen=True)
 class EI(OfPosterior):
-    """Expected improvement over an incumbent, s (a Phi(a) + phi(a)), s = nu sigma.
+    """Expected improvement over an incumbent, s (a Phi(a) + phi(a)).
 
-    Here, a = (mu - incumbent) / s. See Wang and de Freitas (2014), equation (4), where
-    nu multiplies the standard deviation; nu = 1 gives the usual expected improvement.
-    Where the standard deviation is zero, the improvement is zero.
+    Here, s = nu sigma and a = (mu - incumbent) / s, as in equation (4) of Wang and de
+    Freitas (2014). With nu = 1, this is the usual expected improvement. It is zero
+    where the standard deviation is zero.
 
     Parameters
     ----------
     posterior : Belief
-        Gives mean and standard deviation.
+        Posterior that provides the mean and standard deviation.
     incumbent : float
-        The value to improve on, in units of the posterior: the largest posterior mean
-        (EI(mu)) or the best value seen (EI(f)).
+        Value to improve on, in units of the posterior. It is either the largest
+        posterior mean (EI(mu)) or the best observed value (EI(f)).
     nu : float, default=1.0
         Factor on the standard deviation.
     """
@@ -127,7 +127,7 @@ class EI(OfPosterior):
         return value
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the expected improvement and its gradient in x."""
+        """Return the expected improvement and its gradient with respect to x."""
         mu, sigma, d_mu, d_sigma = self.posterior.gradient(Z)
         value, cdf, pdf = self._parts(mu, sigma)
         return value, cdf[:, None] * d_mu + self.nu * pdf[:, None] * d_sigma
@@ -145,42 +145,43 @@ class EI(OfPosterior):
 class LogEI(OfPosterior):
     """Logarithm of the expected improvement, log(s h(a)) with h(a) = a Phi(a) + phi(a).
 
-    It has the same maximiser as `EI`. Its gradient leads there even from points where
-    the improvement itself is too small for a float (Ament et al. 2023, section 4).
+    This function has the same maximiser as `EI`. Its gradient remains useful even where
+    the expected improvement is too small for a float (Ament et al. 2023, section 4).
 
     Parameters
     ----------
     posterior : Belief
-        Gives mean and standard deviation.
+        Posterior that provides the mean and standard deviation.
     incumbent : float
-        The value to improve on, in units of the posterior.
+        Value to improve on, in units of the posterior.
     """
 
     incumbent: float
 
     def __call__(self, Z: Array) -> Array:
-        """Return the logarithm at points of shape (m, n_columns)."""
+        """Return the log expected improvement at points of shape (m, n_columns)."""
         mu, sigma = self.posterior.predict(Z)
         value, _, _, _ = self._parts(mu, sigma)
         return value
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the logarithm and its gradient in x."""
+        """Return the log expected improvement and its gradient with respect to x."""
         mu, sigma, d_mu, d_sigma = self.posterior.gradient(Z)
         value, s, cdf, pdf = self._parts(mu, sigma)
         return value, (cdf[:, None] * d_mu + pdf[:, None] * d_sigma) / s[:, None]
 
     def _parts(self, mu: Array, sigma: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the logarithm, the deviation, and Phi(a) and phi(a) in units of h."""
+        """Return log(s h(a)), s, Phi(a) / h(a) and phi(a) / h(a)."""
         s = np.maximum(sigma, _LEAST_DEVIATION)
         log_h, cdf, pdf = log_improvement((mu - self.incumbent) / s)
         return np.log(s) + log_h, s, cdf, pdf
 
 
 def log_improvement(a: Array) -> tuple[Array, Array, Array]:
-    """Return log h(a), Phi(a) / h(a) and phi(a) / h(a), without under- or overflow.
+    """Return log h(a), Phi(a) / h(a) and phi(a) / h(a) without underflow or overflow.
 
-    All three are computed from Phi / phi, which is of moderate size unless a is large.
+    All three are computed from Phi(a) / phi(a), which has a moderate size unless a is
+    large.
     """
     if np.abs(a).max(initial=0.0) > _NEAR:
         return _far_improvement(a)
@@ -190,7 +191,11 @@ def log_improvement(a: Array) -> tuple[Array, Array, Array]:
 
 
 def _far_improvement(a: Array) -> tuple[Array, Array, Array]:
-    """Return the same three where terms cancel (far below) or overflow (far above)."""
+    """Return the results of `log_improvement` if some values of `a` are extreme.
+
+    The terms of the closed form cancel far below the incumbent and overflow far above
+    it.
+    """
     above, near = a > _NEAR, np.minimum(a, _NEAR)
     ratio = np.where(above, 1.0, _phi_ratio(near))
     q = np.where(a < _FAR, a, _FAR) ** -2.0
@@ -206,13 +211,13 @@ def _phi_ratio(a: Array) -> Array:
 
 @dataclass(frozen=True)
 class OfSeveral:
-    """Base class of combinations of acquisition functions."""
+    """Base class of combinations of several acquisition functions."""
 
     acqs: Sequence[Acquisition]
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which the combination varies: the smallest of its parts'."""
+        """Smallest length scale of the combined functions in each column."""
         return reduce(np.minimum, map(reach_of, self.acqs))
 
     def _each_with_gradient(self, Z: Array) -> tuple[Array, Array]:
@@ -223,14 +228,14 @@ class OfSeveral:
 
 @dataclass(frozen=True)
 class UnionMax(OfSeveral):
-    """The largest of several acquisition functions, point by point.
+    """Pointwise maximum of several acquisition functions.
 
-    A single maximisation is then optimistic about both points and candidate models.
+    Maximising it is optimistic about both the point and the candidate model.
 
     Parameters
     ----------
     acqs : sequence of Acquisition
-        At least one.
+        One or more acquisition functions.
     """
 
     def __call__(self, Z: Array) -> Array:
@@ -244,20 +249,23 @@ class UnionMax(OfSeveral):
         return values[top, rows], gradients[top, rows]
 
     def attained_by(self, x: Array) -> int:
-        """Return the index of the largest function at a point; ties go to the first."""
+        """Return the index of the function with the largest value at a point.
+
+        If there are ties, return the first index.
+        """
         return int(np.argmax([acq(x[None, :])[0] for acq in self.acqs]))
 
 
 @dataclass(frozen=True)
 class WeightedSum(OfSeveral):
-    """A weighted sum of acquisition functions, such as the mean over models.
+    """Weighted sum of acquisition functions, such as the mean over models.
 
     Parameters
     ----------
     acqs : sequence of Acquisition
-        At least one.
+        One or more acquisition functions.
     weights : array of shape (n_acqs,)
-        Their weights.
+        Weights of the acquisition functions.
     """
 
     weights: Array
@@ -267,22 +275,22 @@ class WeightedSum(OfSeveral):
         return self.weights @ np.array([acq(Z) for acq in self.acqs])
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the weighted sum and its gradient in x."""
+        """Return the weighted sum and its gradient with respect to x."""
         values, slopes = self._each_with_gradient(Z)
         return self.weights @ values, np.einsum("a,amj->mj", self.weights, slopes)
 
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The smallest value of an acquisition function over perturbations of a point.
+    """Smallest value of an acquisition function over perturbations of a point.
 
     Parameters
     ----------
     acq : Acquisition
-        The function.
+        The acquisition function.
     ball : callable
-        Maps points of shape (m, n_columns) to their feasible perturbations, shape (m,
-        k, n_columns), including the points themselves.
+        Function that maps points of shape (m, n_columns) to their feasible
+        perturbations of shape (m, k, n_columns), which include the points themselves.
     """
 
     acq: Acquisition
@@ -290,11 +298,11 @@ class WorstCase:
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which the smallest value varies."""
+        """Distance over which the function varies in each column."""
         return reach_of(self.acq)
 
     def __call__(self, Z: Array) -> Array:
-        """Return the smallest value around points of shape (m, n_columns)."""
+        """Return the worst-case values at points of shape (m, n_columns)."""
         values, size = np.empty(len(Z)), self._block(Z)
         for start in range(0, len(Z), size):
             around = self.ball(Z[start : start + size])
@@ -313,10 +321,10 @@ class WorstCase:
         return max(1, _MOST // (k * d))
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the smallest value, and the gradient at its perturbation.
+        """Return the worst-case values and their gradients with respect to x.
 
-        The envelope theorem applies, because the worst perturbation moves with the
-        point.
+        By the envelope theorem, this is the gradient at the worst perturbation, which
+        moves with the point.
         """
         around = self.ball(Z)
         worst = self._values(around).argmin(axis=1)

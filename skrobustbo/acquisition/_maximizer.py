@@ -1,9 +1,9 @@
-"""Maximise an acquisition function over a mixed space.
+"""Maximisation of acquisition functions over mixed spaces.
 
-The maximiser samples points and chooses starts among them. It then alternates between
-climbing the continuous columns by gradient and sweeping each discrete parameter,
-whether integer or categorical, through its table of encoded rows. Small finite spaces
-are evaluated exhaustively.
+The maximiser samples points and selects the starting points from the sample. It then
+alternates between gradient ascent in the continuous columns and sweeps, which try the
+values of each integer or categorical parameter. Small finite spaces are evaluated
+exhaustively.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ _base_points = lru_cache(maxsize=16)(partial(sobol, seed=0))
 
 
 def neighbours(domain: Space, X: Array, rng: np.random.Generator) -> Array:
-    """Return a point near each point of `X`: some columns move, others are redrawn."""
+    """Return a random point near each point of `X`.
+
+    Some continuous columns are moved, and some discrete parameters are redrawn.
+    """
     X, spread = X.copy(), np.array(_SPREADS)[np.arange(len(X)) % len(_SPREADS)]
     columns = domain.climbed
     moved = rng.random((len(X), len(columns))) < max(0.5, 1 / max(len(columns), 1))
@@ -64,27 +67,28 @@ def neighbours(domain: Space, X: Array, rng: np.random.Generator) -> Array:
 
 
 class Maximizer:
-    """Maximises over the feasible points of one space, during one `ask`.
+    """Maximiser of acquisition functions over the feasible points of a space.
 
-    All calls of one object use the same sample, so values that a policy derives from
-    several maxima depend only on the object's arguments.
+    An object is used during a single `ask`. All its calls use the same sample, so
+    values that a policy derives from several maxima depend only on the object's
+    arguments.
 
     Parameters
     ----------
     domain : Space
-        The space.
+        The search space.
     taken : callable, optional
-        A function that returns whether a point, shape (n_columns,), must not be
-        proposed again.
+        Function that returns whether a point of shape (n_columns,) must not be proposed
+        again.
     rng : numpy.random.Generator
-        Random generator for the sample and the choice of starts.
+        Random number generator for the sample and the starting points.
     incumbents : array of shape (k, n_columns), optional
-        Incumbents; the sample includes points around them.
+        Points around which additional points are sampled.
     pool : array of shape (p, n_columns), optional
         Known feasible points, if the space has constraints.
     seen : array of shape (n, n_columns), optional
-        Points that the models have seen. With many unordered choices, only these
-        points' choices and a few new ones are swept.
+        Points to which the models are fitted. If a parameter has many unordered
+        choices, sweeps only try the choices of these points and a few new ones.
     """
 
     def __init__(
@@ -120,7 +124,7 @@ class Maximizer:
 
     @cached_property
     def sample(self) -> Array:
-        """The sample, or the whole space, shape (m, n_columns)."""
+        """The sampled points, or all points of a small space, shape (m, n_columns)."""
         if self.whole:
             return self._some(self.domain.enumerate())
         # A Sobol sequence with a random shift (Cranley and Patterson 1976): scrambling
@@ -137,19 +141,19 @@ class Maximizer:
 
     @cached_property
     def _roulette(self) -> Array:
-        """Random numbers that select starting points, the same in every call."""
+        """Random numbers for selecting starting points, the same in every call."""
         rng = np.random.default_rng(self._luck_seed)
         return 0.3 * rng.gumbel(size=len(self.sample))
 
     def _neighbours(self) -> Array:
-        """Return points around the incumbents."""
+        """Return random points around the incumbents."""
         if not len(self._incumbents):
             return self._incumbents
         X = self._incumbents[np.arange(_AROUND) % len(self._incumbents)]
         return neighbours(self.domain, X, self._rng(self._sample_seed))
 
     def _feasible(self, X: Array) -> Array:
-        """Return the feasible points; if there are few, also others near known ones."""
+        """Return the feasible points of `X`, and add more if there are few."""
         X = X[self.domain.allows(X)]
         if len(X) < _SAMPLE and len(self._pool):
             near = self._near_pool(self._rng(self._sample_seed))
@@ -162,14 +166,14 @@ class Maximizer:
         return X[self.domain.allows(X)]
 
     def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
-        """Return the feasible point with the highest value, and this value.
+        """Return the feasible point with the highest value found, and this value.
 
         Parameters
         ----------
         acq : Acquisition
             The function to maximise.
         inner : bool, default=False
-            Whether to include points that have been tried before.
+            Whether to include points that have been proposed before.
 
         Raises
         ------
@@ -193,7 +197,7 @@ class Maximizer:
         return x, float(acq(x[None, :])[0])
 
     def farthest(self) -> Array:
-        """Return the feasible point that is farthest from all points seen."""
+        """Return the feasible point that is farthest from the points in `seen`."""
         X, uncovered = self.sample, Uncovered(self._seen, self.domain.climbed)
         if not self.whole:
             X = uncovered.ascend(X, self.domain, self._rng(self._step_seed))
@@ -202,9 +206,9 @@ class Maximizer:
         return self.random() if found is None else found
 
     def within(self, acq: Acquisition, x: Array, radius: float) -> Array:
-        """Return the maximiser of `acq` in the box around `x` with half-side `radius`.
+        """Return the maximiser of `acq` in a box that extends by `radius` around `x`.
 
-        If no point in the box is left, return one nearby.
+        If all points in the box have been proposed, return a point nearby.
         """
         local = copy.copy(self)
         for drawn in ("sample", "_roulette", "_tables"):
@@ -213,11 +217,11 @@ class Maximizer:
         return local(Within(acq, x, radius))[0]
 
     def free(self, x: Array) -> bool:
-        """Return whether a point, shape (n_columns,), may still be proposed."""
+        """Return whether a point of shape (n_columns,) may be proposed."""
         return self._taken is None or not self._taken(x)
 
     def random(self) -> Array:
-        """Return a random feasible point that is not taken, shape (n_columns,)."""
+        """Return a random feasible point that may be proposed, shape (n_columns,)."""
         for x in itertools.chain(self._draws(), self._listing()):
             if self.free(x):
                 return x
@@ -242,10 +246,11 @@ class Maximizer:
                 yield from self.domain.at(order[start : start + _BLOCK])
 
     def _starts(self, values: Array) -> Indices:
-        """Return the best sampled point, and others drawn according to their values.
+        """Return the indices of the starting points in the sample.
 
-        Gumbel noise on standardised values draws without replacement, with odds that
-        grow exponentially with the value.
+        These are the best point and others drawn without replacement. Adding Gumbel
+        noise to the standardised values makes the odds of a point grow exponentially
+        with its value.
         """
         order: Indices = np.argsort(-values - self._roulette)[:_STARTS]
         best = int(np.argmax(values))
@@ -254,7 +259,7 @@ class Maximizer:
     def _improved(
         self, acq: Acquisition, X: Array, values: Array, tolerance: float, inner: bool
     ) -> tuple[Array, Array]:
-        """Alternate climbs and sweeps until no sweep changes a point."""
+        """Alternate between climbs and sweeps until a sweep changes no point."""
         X, values = self._climbed(acq, X, values, tolerance)
         for _ in range(4 if self.domain.swept else 0):
             swept = self._swept(acq, X, inner)
@@ -266,7 +271,7 @@ class Maximizer:
     def _climbed(
         self, acq: Acquisition, X: Array, values: Array, tolerance: float
     ) -> tuple[Array, Array]:
-        """Return points improved by climbs in the continuous columns, then snapped."""
+        """Improve points by gradient ascent in the continuous columns."""
         columns = self.domain.climbed
         if not len(columns):
             return X, values
@@ -283,10 +288,10 @@ class Maximizer:
         return np.where(better[:, None], ends, X), np.where(better, heights, values)
 
     def _nearer(self, acq: Acquisition, X: Array, ends: Array) -> Array:
-        """Return the best feasible points on the way to the ends, and around them.
+        """Return the best feasible points found on the way to the ends.
 
-        A climb ignores constraints, so it is cut back to where it left the feasible
-        set. Small steps in all directions then follow the border.
+        Climbs ignore constraints, so a climb that leaves the feasible set is shortened.
+        Small random steps then improve the point along the boundary of the set.
         """
         shares = np.array([1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02])
         way = X[:, None] + shares[:, None] * (ends - X)[:, None]
@@ -299,7 +304,7 @@ class Maximizer:
         return X
 
     def _best_feasible(self, acq: Acquisition, X: Array, trials: Array) -> Array:
-        """Return each point, or its best feasible trial if that is better."""
+        """Replace each point with its best feasible trial if the trial is better."""
         k = trials.shape[1]
         flat = self.domain.snap(trials.reshape(-1, X.shape[1]))
         values = np.where(self.domain.allows(flat), acq(flat), -np.inf).reshape(-1, k)
@@ -309,12 +314,12 @@ class Maximizer:
         return np.where(better[:, None], flat.reshape(-1, k, X.shape[1])[rows, best], X)
 
     def _alike(self, columns: Indices) -> bool:
-        """Return whether new rows of a table look alike to models."""
+        """Return whether models treat all new rows of a table the same way."""
         return len(columns) == 1 and columns[0] in self.domain.nominal
 
     @cached_property
     def _tables(self) -> list[tuple[Indices, Array]]:
-        """Columns and rows of each parameter to sweep."""
+        """Columns and table rows of each discrete parameter."""
         return [
             (columns, self._told_apart(columns, table))
             if self._alike(columns)
@@ -323,9 +328,10 @@ class Maximizer:
         ]
 
     def _told_apart(self, columns: Indices, table: Array) -> Array:
-        """Return the rows of the codes seen, and rows of a few other codes.
+        """Return the rows of all known codes and of a few new codes.
 
-        For codes in the sample, a feasible point is known.
+        Some of the new codes come from the sample, so that feasible points are known
+        for them.
         """
         codes, known = table[:, 0], self._seen[:, columns[0]]
         fresh = np.setdiff1d(codes, known)
@@ -335,10 +341,10 @@ class Maximizer:
         return table[np.isin(codes, np.concatenate([known, *chosen]))]
 
     def _swept(self, acq: Acquisition, X: Array, inner: bool) -> Array:
-        """Try the rows of each discrete parameter's table, for all points in one call.
+        """Replace the value of each discrete parameter with the best one in its table.
 
-        Unless `inner`, points avoid taken ones, which tend to lie where values are
-        high.
+        Each table is evaluated for all points in a single call. Points that have been
+        proposed before are skipped unless `inner` is True.
         """
         X = X.copy()
         for columns, table in self._tables:
@@ -359,7 +365,7 @@ class Maximizer:
 
 
 def _ranked(values: Array) -> Array:
-    """Return values, with infinities just above finite ones and nan among the low."""
+    """Replace inf with a finite maximum, and nan and -inf with a finite minimum."""
     if np.isfinite(values).all():
         return values
     finite = values[np.isfinite(values)]
@@ -380,20 +386,22 @@ _STEEP = 500.0
 
 
 def distances(X: Array, Y: Array) -> Array:
-    """Return the distances of all rows of `X` from all rows of `Y`, at most 1.
+    """Return the distances between the rows of `X` and `Y`, clipped at 1.
 
-    The distance between two encoded points is the largest difference in any column, so
-    two unordered choices have the same distance whatever their codes.
+    The distance between two encoded points is the largest difference in any column.
+    Because of the clipping, all pairs of different choices have the same distance,
+    whatever their codes are.
     """
     return np.minimum(cdist(X, Y, "chebyshev"), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Uncovered:
-    """Distance from the nearest point seen, or twice the distance from the border.
+    """Distance to the nearest seen point, or twice the distance to the boundary.
 
-    Distances from the border count twice because a point there covers at most half of
-    what it would cover in the middle.
+    The smaller of the two values is used. Distances to the boundary count twice,
+    because a point on the boundary covers at most half of the volume that it would
+    cover in the middle.
     """
 
     seen: Array
@@ -406,10 +414,10 @@ class Uncovered:
         return np.minimum(nearest, 2 * border)
 
     def ascend(self, X: Array, domain: Space, rng: np.random.Generator) -> Array:
-        """Return the best of some points, moved to higher feasible points.
+        """Improve the best of the given points by small random steps.
 
-        A distance function has edges where gradients do not help; steps of decreasing
-        size approach the top at lower cost.
+        Distance functions have edges where gradients are not helpful. Random steps of
+        decreasing size are therefore more efficient.
         """
         for share in _SHARES:
             values = self(X)
@@ -425,7 +433,7 @@ class Uncovered:
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """A function with a steep penalty outside a box."""
+    """Acquisition function with a steep penalty outside a box."""
 
     acq: Acquisition
     centre: Array
@@ -433,7 +441,7 @@ class Within:
 
     @property
     def length_scales(self) -> Array:
-        """Distance over which the function varies."""
+        """Distance over which the function varies in each column."""
         return reach_of(self.acq)
 
     def __call__(self, Z: Array) -> Array:
@@ -441,7 +449,7 @@ class Within:
         return self.acq(Z) - self._loss(self._excess(Z))
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the values and their gradient in x."""
+        """Return the values and their gradients with respect to x."""
         values, slopes = self.acq.with_gradient(Z)
         excess = self._excess(Z)
         inwards = -2 * _STEEP * excess * np.sign(Z - self.centre) / self.radius
@@ -452,5 +460,5 @@ class Within:
         return _STEEP * (excess**2).sum(axis=1)
 
     def _excess(self, Z: Array) -> Array:
-        """Return how far each coordinate is outside, in units of the radius."""
+        """Return how far each coordinate is outside the box, in units of the radius."""
         return np.maximum(np.abs(Z - self.centre) / self.radius - 1, 0.0)

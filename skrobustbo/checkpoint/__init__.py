@@ -1,4 +1,4 @@
-"""Checkpoints of searches: an SQLite journal from which a later `fit` resumes."""
+"""Checkpoints: SQLite files from which a later call to `fit` resumes a search."""
 
 from skrobustbo.checkpoint._events import TEXT, Asked
 from skrobustbo.checkpoint._fingerprint import Parts as Parts

@@ -1,9 +1,9 @@
-"""The events of a search, and their JSON rows in a file.
+"""Events of a search, stored as rows of JSON text.
 
-The journal records a search starting, with its splits, a candidate being proposed, a
-fold being measured, a candidate ending with folds missing, and a call to `fit`
-beginning or ending. The last event about a fold or call counts. Each kind has one
-writer and one reader.
+An event is recorded when a search starts, a candidate is proposed, a fold is evaluated,
+a candidate ends with missing folds, or a call to `fit` begins or ends. The splits are
+stored when the search starts. If there are several events for the same fold or call,
+the last one counts. Each kind of event has one writer and one reader.
 """
 
 from __future__ import annotations
@@ -45,29 +45,32 @@ class Malformed(ValueError):
 
 
 def require(condition: bool, what: str) -> None:
-    """Raise Malformed unless a condition holds; `what` names the invalid part."""
+    """Raise Malformed if a condition is false; `what` names the invalid part."""
     if not condition:
         raise Malformed(what)
 
 
 def dumps(value: Any) -> str:
-    """Return JSON text with exact numbers; equal values give equal texts."""
+    """Return a value as JSON text.
+
+    Numbers are stored exactly, and equal values give equal texts.
+    """
     return json.dumps(value, default=_number, separators=(",", ":"))
 
 
 def _number(value: Any) -> Any:
-    """Return a number from another library as a Python number."""
+    """Convert a number from NumPy or another library to a Python number."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, bool | int) else float(value)
 
 
 def write(event: Any) -> str:
-    """Return the row of an event that consists of JSON types."""
+    """Return the row for an event whose values are JSON types."""
     return dumps(vars(event))
 
 
 def loads(body: str) -> dict[str, Any]:
-    """Return the JSON object in a text; Malformed for anything else."""
+    """Return the JSON object in a text, or raise Malformed if there is none."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -77,16 +80,16 @@ def loads(body: str) -> dict[str, Any]:
 
 
 def made(kind: Callable[..., Event], record: Any, what: str) -> Event:
-    """Return a record as a dataclass or a dict.
+    """Convert a record to a dataclass or a typed dict.
 
-    Raise Malformed unless names and types match the annotations.
+    Raise Malformed if the names or types do not match the annotations.
     """
     check_parts(record, _forms_of(kind), what)
     return kind(**record)
 
 
 def check_parts(record: Any, forms: Mapping[str, Any], what: str) -> None:
-    """Raise Malformed unless a record has parts with these names and types."""
+    """Raise Malformed if a record does not have exactly these names and types."""
     whole = isinstance(record, dict) and record.keys() == forms.keys()
     require(whole, f"the parts of {what}")
     wrong = [name for name, form in forms.items() if not has_form(record[name], form)]
@@ -106,11 +109,11 @@ _SOME = Annotated[Count, lambda count: count > 0]
 
 
 class Outline(TypedDict):
-    """The part of a search that readers see.
+    """Summary of a search for readers of its checkpoint.
 
-    It holds the names of the estimator and the policy, the metric to optimise (None if
-    there is only one), and for each branch of the space its parameters with their
-    choices, or None for numeric ones.
+    It contains the names of the estimator and the policy, and the metric to optimise
+    (None if there is only one). For each branch of the space, it lists the parameters
+    with their choices, or with None if they are numeric.
     """
 
     estimator: str
@@ -126,15 +129,15 @@ class Started:
     Attributes
     ----------
     search : dict of dict of str
-        Describes everything that a resumed call must match.
+        Descriptions of everything that must be the same in a resumed call.
     seed : int
-        Seed of all randomness.
+        Seed for all random numbers.
     horizon : int
-        Number of candidates that the first call planned.
+        Number of candidates planned in the first call.
     outline : dict
-        The part that readers see; empty without a file.
+        Summary for readers of the file; empty if there is no file.
     versions : dict of str to str
-        Versions of the packages that started it; empty without a file.
+        Package versions when the search started; empty if there is no file.
     n_splits, n_samples : int
         Number of folds per candidate, and number of rows in the data.
     """
@@ -149,18 +152,18 @@ class Started:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Descriptions of the settings that must match."""
+        """Descriptions of the settings that must not change between calls."""
         return self.search.get("settings", {})
 
     @property
     def form(self) -> FoldForm:
-        """The form that the search's folds share, as far as known."""
+        """The common form of the folds, as far as it is known."""
         predicts = "honest_score" in self.settings
         return FoldForm(None, train=None, n_classes=0 if predicts else None)
 
 
 def read_started(body: str) -> Started:
-    """Read the start of a search from a row; Malformed if invalid."""
+    """Read the start of a search from a row, or raise Malformed if it is invalid."""
     started = made(Started, loads(body), "its header")
     made(Outline, started.outline, "its outline")
     return started
@@ -174,21 +177,23 @@ _KEY = ("candidate", "split")
 
 
 class FoldForm:
-    """The form that all folds of a search share.
+    """The common form of all folds of a search.
 
-    The writer checks its output with it, so no row is refused later.
+    Folds are checked before they are written, so that no row is rejected later.
 
     Parameters
     ----------
     metrics : list of str or None
-        Names of the metrics, empty if there is only one; None if only the return value
-        of a callable scorer will show them.
+        Names of the metrics; empty for a single metric. If None, the names are unknown
+        until a callable scorer returns them.
     train : bool or None
-        Whether there are training scores; None before the first fold.
+        Whether the folds have training scores; None before the first fold.
     n_classes : int or None, default=None
-        Number of classes if folds have predictions, 0 for a regressor, else None.
+        Number of classes if the folds have predictions (0 for a regressor), or None if
+        they have no predictions.
     n_rows : list of int, default=None
-        Number of test rows in each split, to check predictions against. None: no check.
+        Number of test rows in each split, used to check the predictions. If None, the
+        number of rows is not checked.
     """
 
     def __init__(
@@ -206,7 +211,7 @@ class FoldForm:
         self.longest = MAX_BODY if n_classes is None else MAX_PREDICTED
 
     def check(self, event: Measured) -> None:
-        """Raise Malformed unless a fold is valid and has the form of earlier ones."""
+        """Raise Malformed if a fold is invalid or differs in form from earlier ones."""
         (_, split), fold = event
         if fold is None:
             return
@@ -272,7 +277,7 @@ def _write_array(kind: str, shape: Sequence[int], data: bytes) -> dict[str, Any]
 def _read_array(
     record: Any, types: Mapping[str, np.dtype[Any]], what: str
 ) -> tuple[np.dtype[Any], list[int], bytes]:
-    """Return the type, shape and bytes that `_write_array` wrote."""
+    """Return the type, shape and bytes of an array stored by `_write_array`."""
     check_parts(record, _ARRAY, what)
     require(record["type"] in types and len(record["shape"]) in (1, 2), what)
     try:
@@ -300,13 +305,13 @@ def _read_predictions(record: Any) -> NDArray[Any]:
 
 
 def write_split(split: tuple[Any, Any]) -> str:
-    """Return the row for a split: its training and test rows, as numbers or masks."""
+    """Return a split as JSON text, with row numbers or masks."""
     train, test = map(_write_rows, split)
     return dumps({"train": train, "test": test})
 
 
 def max_split(n_samples: int) -> int:
-    """Return the maximum number of characters of a split."""
+    """Return the maximum number of characters in a stored split."""
     # A row number takes at most eleven, and splitters may repeat rows.
     return 22 * _most_rows(n_samples) + 10_000
 
@@ -325,7 +330,7 @@ def _write_rows(rows: Any) -> dict[str, Any]:
 
 
 def read_split(body: str, n_samples: int) -> Split:
-    """Return the split of `n_samples` rows that `write_split` wrote."""
+    """Read a split of `n_samples` rows that was written by `write_split`."""
     require(len(body) <= max_split(n_samples), "a long split")
     record = loads(body)
     require(record.keys() == {"train", "test"}, "the parts of a split")
@@ -359,19 +364,20 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A candidate that has just been proposed, as stored in a journal.
+    """A proposed candidate, as it is stored in a journal.
 
     Attributes
     ----------
     branch : int
-        Position of the candidate's branch in the space; -1 outside the space.
+        Index of the candidate's branch in the space, or -1 if the candidate is outside
+        the space.
     params : dict
-        The point in JSON types, with choices as indices; a description if outside the
-        space.
+        The point as JSON types, with choices given by their indices. If the candidate
+        is outside the space, this is a description.
     resource : int or None
-        Amount of the resource; None for the full amount.
+        Amount of the resource, or None for the full amount.
     said : dict
-        Further facts: the parts of a trial in `COLUMNS`.
+        Values of the trial's fields that are listed in `COLUMNS`.
     horizon : int or None
         Total number of evaluations expected when the candidate was proposed.
     round : int
@@ -387,7 +393,7 @@ class Asked:
 
     @property
     def point(self) -> str:
-        """The evaluation as a text in which 1, 1.0 and true differ."""
+        """The evaluation as JSON text, in which 1, 1.0 and true differ."""
         return json.dumps([self.branch, self.params, self.resource], sort_keys=True)
 
 
@@ -396,21 +402,21 @@ _SAID = {part: _OF_TRIAL[part] for part in COLUMNS.values()}
 
 
 def read_candidate(body: str) -> Asked:
-    """Read a candidate from a row; Malformed if invalid."""
+    """Read a candidate from a row, or raise Malformed if it is invalid."""
     asked = made(Asked, loads(body), "a candidate")
     check_parts(asked.said, _SAID, "a candidate")
     return asked
 
 
 def in_rounds(asked: Iterable[Asked]) -> list[list[Asked]]:
-    """Return the candidates, round by round, in the order proposed."""
+    """Group the candidates by round, in the order in which they were proposed."""
     rounds = [(n, list(each)) for n, each in groupby(asked, attrgetter("round"))]
     require([n for n, _ in rounds] == list(range(len(rounds))), "a round")
     return [each for _, each in rounds]
 
 
 def write_over(candidate: int) -> str:
-    """Return the row for a candidate that ended with folds missing."""
+    """Return the row for a candidate that ended with missing folds."""
     return dumps({"candidate": candidate})
 
 
@@ -434,15 +440,16 @@ class FitCall:
     Attributes
     ----------
     number : int
-        Position among the calls of a search, from 0.
+        Number of the call in its search, starting at 0.
     started, ended : float
-        Seconds since the epoch; `ended` is None if the call is running or was killed.
+        Start and end times in seconds since the epoch. `ended` is None if the call is
+        running or was killed.
     machine : str
-        Identifies the machine.
+        Identifier of the machine.
     n_iter : int
         Number of planned candidates.
     settings : dict of str to str
-        Describes the settings that may change between calls.
+        Descriptions of the settings that may change between calls.
     reason : str or None
         Why the call ended.
     """
@@ -457,24 +464,24 @@ class FitCall:
 
     @property
     def told(self) -> tuple[Any, ...]:
-        """The part that a differing call stores even if it only read the file."""
+        """Values that cause a call to be stored if they differ from the last call."""
         return self.n_iter, self.settings, self.reason
 
 
 def begun(number: int, n_iter: int, settings: Mapping[str, str]) -> FitCall:
-    """Return a call to `fit` that begins now on this machine."""
+    """Return a record of a call to `fit` that begins now on this machine."""
     return FitCall(number, now(), _machine(), int(n_iter), dict(settings))
 
 
 def read_call(body: str) -> FitCall:
-    """Read a call from a row; Malformed if invalid."""
+    """Read a call to `fit` from a row, or raise Malformed if it is invalid."""
     call = made(FitCall, loads(body), "a run")
     require((call.reason is None) == (call.ended is None), "the end of a run")
     return call
 
 
 def is_alive(run: FitCall, is_held: bool | None) -> bool | None:
-    """Return whether a search is running; None if unknown."""
+    """Return whether a search is running, or None if this is unknown."""
     if is_held or run.ended is not None:
         return bool(is_held)  # even if that call has ended: another one may have begun
     # Locks held by other machines may not be visible here.
@@ -483,14 +490,15 @@ def is_alive(run: FitCall, is_held: bool | None) -> bool | None:
 
 
 def now() -> float:
-    """Return the seconds since the epoch, within limits for clocks that are far off."""
+    """Return the seconds since the epoch, limited to a valid range."""
     return min(max(0.0, time.time()), _LAST)
 
 
 def _machine() -> str:
-    """Return an identifier of this machine: digests of its name and boot.
+    """Return an identifier of this machine, based on its name and boot ID.
 
-    Either may change alone: the name between containers, the boot after a restart.
+    Either part may change independently: the name between containers, and the boot ID
+    after a restart.
     """
     marks = [platform.node().encode()]
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Descriptions of every part of a search, to tell how two searches differ.
+"""Describe the parts of a search, to find the differences between two searches.
 
 Equal values have equal descriptions, even in different processes.
 """
@@ -34,17 +34,18 @@ _LONG, _HEAD = 300, 120
 
 @dataclasses.dataclass(frozen=True)
 class Inside:
-    """The context of a value that is described.
+    """Context in which a value is described.
 
     Attributes
     ----------
     ids : tuple of int
-        IDs of the enclosing objects, to stop at circular references.
+        IDs of the enclosing objects, used to detect circular references.
     of_fit : bool
-        Whether the value is an argument to `fit` besides the data. Objects such as
-        callbacks may change in use, so their settings describe them.
+        Whether the value is an argument of `fit` other than the data. Objects such as
+        callbacks may change while they are used, so they are described by their
+        settings.
     is_setting : bool
-        Whether it is a setting of such an object.
+        Whether the value is a setting of an object passed to `fit`.
     quiet : bool
         Whether to suppress warnings about functions.
     """
@@ -63,24 +64,26 @@ _GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerato
 
 
 def describe(value: Any, *, quiet: bool = False) -> str:
-    """Return a short text that equal values share and others almost surely do not.
+    """Return a short text that identifies a value.
 
-    Anything that may be data is described by type, size and digest: arrays, tables,
-    dicts, and lists other than a few numbers. Numbers, names and the parameters of
-    objects are written out. Functions and classes are described by name, and random
-    generators by type. Nothing is pickled, so no code runs except `get_params`.
+    Equal values have the same description, and different values almost surely have
+    different ones. Possible data (arrays, tables, dicts, and lists other than short
+    lists of numbers) are described by type, size and digest. Numbers, names and the
+    parameters of objects are written in full. Functions and classes are described by
+    name, and random generators by type. Values are not pickled, so no code runs except
+    `get_params`.
 
     Parameters
     ----------
     value : object
     quiet : bool, default=False
-        Whether to suppress warnings, because nothing depends on the text or a warning
-        was already given.
+        Whether to suppress warnings.
 
     Warns
     -----
     UserWarning
-        For user functions, because their names do not show what they do.
+        If a value is a user-defined function, because its name does not identify its
+        code.
 
     Examples
     --------
@@ -95,11 +98,11 @@ def describe(value: Any, *, quiet: bool = False) -> str:
 
 
 def describe_data(value: Any, *, of_fit: bool = False) -> str:
-    """Return a description of data that contains none of its values except None.
+    """Return a description of data that shows no values except None.
 
-    If `of_fit` is true, objects in the data are described by type and by constructor
-    arguments that are numbers, texts, functions or further such objects, because other
-    attributes may come from an earlier call.
+    If `of_fit` is true, objects in the data are described by type and by those
+    constructor arguments that are numbers, strings, functions or similar objects. Other
+    attributes may be left over from an earlier call.
     """
     text = _text(value, Inside(of_fit=of_fit))
     if value is None or _writer(value) in _DIGESTED:
@@ -108,7 +111,7 @@ def describe_data(value: Any, *, of_fit: bool = False) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text; cut a long one and end it with its digest."""
+    """Return a text, truncated and followed by its digest if it is long."""
     if len(text) <= _LONG:
         return text
     return f"{text[:_HEAD]}... ({len(text)} characters, digest {_digest([text])})"
@@ -219,7 +222,7 @@ def _table(value: Any, inside: Inside) -> str:
 
 
 def _column(value: Any, inside: Inside) -> str:
-    """Describe a table column, whose type may name its values."""
+    """Describe a column of a table."""
     name = _text(getattr(value, "name", None), inside)
     parts = [name, str(value.dtype), _array(value.to_numpy(), inside)]
     return f"column of {len(value)} items, digest {_digest(parts)}"
@@ -269,14 +272,14 @@ def _frozen_law(value: Any, inside: Inside) -> str:
 
 
 def _called(name: str, inside: Inside, items: Items, args: Any = ()) -> str:
-    """Return a call as text, with arguments by position and by name."""
+    """Return the text of a call with positional and keyword arguments."""
     given = [_text(item, inside) for item in args]
     given += [f"{key}={_text(item, inside)}" for key, item in items]
     return f"{name}({', '.join(given)})"
 
 
 def _settings(value: Any, inside: Inside) -> str:
-    """Describe an object by its settings, wherever it stores them."""
+    """Describe an object by its settings, which may be private attributes."""
     kind: Any = type(value)
     try:
         names = list(inspect.signature(kind).parameters)
@@ -372,10 +375,10 @@ _QUOTED = 200
 
 
 def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str | None:
-    """Describe the first difference between two searches; None if there is none.
+    """Describe the first difference between two searches, or return None.
 
-    `seeds` holds the seeds of the earlier and the current search; None if the latter
-    was drawn.
+    `seeds` contains the seeds of the earlier and the current search. It is None if the
+    current seed was drawn at random.
     """
     for part in _CALLED:
         old, new = before.get(part, {}), now.get(part, {})
@@ -401,13 +404,13 @@ def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str 
 
 
 def _quoted(text: str) -> str:
-    """Return a text quoted for a message, even if it is long or comes from a file."""
+    """Return a text in a printable and shortened form for a message."""
     text = printable(text)
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Describe the differences between two calls, where both are known."""
+    """Describe the settings that differ between two calls."""
     return [
         f"{_quoted(name)} was {_quoted(before[name])} and is now {_quoted(value)}"
         for name, value in now.items()
@@ -428,7 +431,7 @@ def _version(package: str) -> str:
 
 
 def versions_here() -> dict[str, str]:
-    """Return the versions of the packages that scores and candidates depend on."""
+    """Return the installed versions of the packages that affect the results."""
     return {name: _version(name) for name in _PACKAGES}
 
 

@@ -1,4 +1,4 @@
-"""The journal of a search, which records its steps."""
+"""Journal that records the steps of a search."""
 
 from __future__ import annotations
 
@@ -26,40 +26,41 @@ from skrobustbo.checkpoint._reader import Contents, contents_of
 
 
 class Journal:
-    """Stores the steps of a search, and replays them to the call that resumes it.
+    """Stores the steps of a search, and replays them when the search is resumed.
 
-    Without a path, the journal stays in memory. Call the methods in the order in which
-    they are defined. Before `begin`, only the splits are stored.
+    Without a path, the journal is kept in memory. Its methods must be called in the
+    order in which they are defined. If `begin` has not been called, only the splits are
+    stored.
 
     Parameters
     ----------
     path : str, default=None
-        The file, locked by the caller.
+        Path of the file, which the caller must lock.
     retry_failed : bool, default=False
-        Whether to fit failed folds in the file again.
+        Whether to refit folds that failed in an earlier run.
 
     Attributes
     ----------
     path : str or None
-        The file, if any.
+        Path of the file, or None if the journal is in memory.
     n_read_of : dict of int to int
-        Number of folds of each candidate read so far instead of fitted.
+        Number of folds of each candidate that were read instead of fitted.
     n_read_failed : int
-        Number of failed folds among them, in a file.
+        Number of failed folds that were read from a file.
     retries : bool
-        Whether failed folds are fitted again.
+        Whether failed or lost folds are fitted again.
     changed : list of str
-        Describes the settings that differ from the previous call.
+        Descriptions of the settings that differ from the previous call.
     resumed : str or None
-        Content of the file when this run began, if any.
+        Summary of the file when this run began, or None for a new search.
     shape : (int, int or None) or None
-        Rows and columns of the data, if the search has stored them.
+        Numbers of rows and columns of the data, or None if the search has not set them.
 
     Raises
     ------
     CheckpointError
-        Here and in every method, if the file is damaged, belongs to another search, or
-        cannot be written.
+        If the file is damaged, belongs to another search, or cannot be written. Any
+        method may raise this error.
     """
 
     def __init__(self, path: str | None = None, *, retry_failed: bool = False) -> None:
@@ -81,30 +82,30 @@ class Journal:
 
     @property
     def identity(self) -> str:
-        """Identifies the search, in this call and in calls that resume it.
+        """Identifier of the search, which stays the same when the search is resumed.
 
-        Empty before `open`.
+        It is empty before `open`.
         """
         return "" if self._log is None else f"{self._log.number:016x}"
 
     @property
     def described(self) -> Parts:
-        """The description of the search by its first run; empty before `begin`."""
+        """Description of the search from its first run; empty before `begin`."""
         return self._known.started.search
 
     @property
     def horizon(self) -> int | None:
-        """The number of candidates of the first run; None if this is the first run."""
+        """Number of candidates planned in the first run, or None for a new search."""
         return None if self._log is None else self._log.read("header")[0].horizon
 
     @property
     def n_asked(self) -> tuple[int, int]:
-        """Numbers of rounds and of candidates proposed so far."""
+        """Numbers of rounds and candidates proposed so far."""
         return len(self._known.rounds), self._known.n_asked
 
     @property
     def read(self) -> list[str]:
-        """Description of what was read from a file; empty if there is no file."""
+        """Descriptions of what was read from a file; empty if nothing was read."""
         n_folds = sum(self.n_read_of.values())
         if self.path is None or not n_folds:
             return []
@@ -123,7 +124,7 @@ class Journal:
         outline: Callable[[], dict[str, Any]] = dict,
         call: Callable[[], Mapping[str, str]] = dict,
     ) -> tuple[int, int]:
-        """Return the seed and horizon of the search, as set by the first run.
+        """Begin a run, and return the seed and the horizon that the first run set.
 
         Parameters
         ----------
@@ -132,9 +133,9 @@ class Journal:
         seed, n_iter : int
             The seed and the number of candidates of this run.
         drawn : bool
-            Whether the seed was drawn rather than chosen.
+            Whether the seed was drawn at random rather than set by the user.
         outline : callable
-            Returns the part of the search that readers see.
+            Returns the summary for readers of the file.
         call : callable
             Returns descriptions of the settings that may change between calls.
         """
@@ -175,7 +176,10 @@ class Journal:
         )
 
     def _check_call(self, n_iter: int) -> None:
-        """Raise an error if this call cannot resume; warn of different versions."""
+        """Raise an error if this call cannot resume the search.
+
+        Warn if package versions have changed.
+        """
         n_candidates, started = self._known.n_asked, self._known.started
         # Evaluations with part of a resource can exceed n_iter.
         if n_candidates > n_iter and started.settings.get("resource", "None") == "None":
@@ -194,16 +198,16 @@ class Journal:
         n_open: int | None = 1,
         **form: Any,
     ) -> list[tuple[Any, Any]]:
-        """Return the splits of the first run, and check its folds or start the file.
+        """Start the file or check its folds, and return the splits of the first run.
 
         Parameters
         ----------
         draw : callable
-            Returns the splits, in the first run.
+            Returns the splits; called only in the first run.
         n_samples : int
             Number of rows to split.
         n_open : int or None, default=1
-            Number of final rounds that may lack folds; None for any number.
+            Number of final rounds that may have missing folds, or None for any number.
         **form : dict
             Form of the folds: `metrics`, `train` and `n_classes` as in `FoldForm`.
         """
@@ -235,9 +239,9 @@ class Journal:
         return splits
 
     def _check_folds(self, form: events.FoldForm, n_open: int | None) -> None:
-        """Raise Malformed for invalid or missing folds.
+        """Raise Malformed if folds are invalid or missing.
 
-        Only the last `n_open` rounds may lack folds.
+        Folds may be missing only in the last `n_open` rounds.
         """
         known = self._known
         for event in known.done:
@@ -251,7 +255,7 @@ class Journal:
         events.require(there == expected, "folds are missing")
 
     def _take_up(self) -> None:
-        """Describe the content of the file, and drop folds to be fitted again."""
+        """Summarise the content of the file, and drop the folds to be fitted again."""
         known, folds = self._known, self._known.done
         self._n_turns = max((fold.turn for _, fold in folds), default=0)
         failed = {key for key, fold in folds if fold.has_failed}
@@ -268,7 +272,7 @@ class Journal:
         self.retries = bool(again or known.lost)
 
     def next_round(self, source: Any) -> list[Evaluation]:
-        """Return the next candidates, starting with those on record."""
+        """Return the next candidates, starting with the stored ones."""
         rounds, trials = self._known.rounds, list[Evaluation]()
         if self._n_replayed < len(rounds):
             try:
@@ -286,7 +290,7 @@ class Journal:
         return trials
 
     def _note(self, source: Any, trials: Sequence[Evaluation]) -> None:
-        """Store new candidates; if that fails, write nothing more."""
+        """Store new candidates; if this fails, store no further candidates."""
         rounds = self._known.rounds
         try:
             noted = [replace(a, round=len(rounds)) for a in source.records(trials)]
@@ -302,7 +306,7 @@ class Journal:
         rounds.append(noted)
 
     def _warn(self, what: str, error: Exception, then: str) -> None:
-        """Warn once of a failed write; raise an error if the journal is in memory."""
+        """Warn once about a failed write, or raise the error if there is no file."""
         if self.path is None:
             raise error
         if self._has_warned:
@@ -322,10 +326,10 @@ class Journal:
         return [((candidate, split), splits[split]) for split in sorted(splits)]
 
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
-        """Store the result of a fold, so that it is never fitted again.
+        """Store the result of a fold, so that the fold is not fitted again.
 
-        If `in_turn` is true, store the position too when the search depends on which
-        fold came first.
+        If `in_turn` is true, also store the position of the result, because the search
+        depends on the order in which folds finish.
         """
         # As long as candidates are stored, all of them are.
         if not self._is_noting and key[0] >= self._known.n_asked:
@@ -342,7 +346,7 @@ class Journal:
             self._add("fold", [(key, None)])
 
     def over(self, trial: Evaluation) -> None:
-        """Record that a candidate has ended if it lacks folds."""
+        """Record that a candidate has ended, if it has missing folds."""
         known, number = self._known, trial.number
         is_short = len(trial.folds) < known.started.n_splits
         if is_short and number < known.n_asked and number not in known.over:
@@ -350,29 +354,26 @@ class Journal:
             self._add("over", [number])
 
     def _add(self, kind: str, new: list[Any]) -> None:
-        """Store events; before the first one, store this call."""
+        """Store events, preceded by this call if it has not been stored yet."""
         assert self._log is not None
         if not self._has_written:
             self._write_call()
         self._log.add(kind, new)
 
     def _write_call(self) -> None:
-        """Write this call, if possible; the disk may be full.
-
-        Nothing depends on this. A refused call writes nothing.
-        """
+        """Store this call, ignoring errors such as a full disk."""
         self._has_written = True
         with suppress(CheckpointError, events.Malformed):
             self._add("run", self._known.runs[-1:])
 
     def end(self, reason: str) -> None:
-        """Store why this run ended, unless it only read existing results."""
+        """Store why this run ended, unless the run only read existing results."""
         # If candidates are not stored, readers must see an unfinished search.
         if self._is_noting:
             self._end(reason)
 
     def fail(self) -> None:
-        """Record that this run ended with an error if it has written anything."""
+        """Record that this run ended with an error, if it has written anything."""
         if self._has_written:
             self._end("error")
 
@@ -389,7 +390,7 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[Journal]:
-    """Return a context with the journal at a path, which it keeps locked."""
+    """Return a context manager that locks and opens the journal at a path."""
     name = store.real_path(path)  # use one lock for all names of a file
     store.exists(name)  # check before creating any file beside it
     with locked(name), closing(Journal(name, retry_failed=retry_failed)) as journal:

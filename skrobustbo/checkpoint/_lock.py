@@ -1,8 +1,9 @@
-"""The files beside a checkpoint, which we check first and change only if ours.
+"""Check and lock the files next to a checkpoint.
 
-SQLite keeps unmerged changes in files beside a database, and treats any file with such
-a name as its own. It would replay a log that outlived its database into the next
-database there, and would overwrite another program's file.
+SQLite stores unmerged changes in files next to the database, and assumes that any file
+with such a name belongs to it. If a log outlived its database, SQLite would replay the
+log into the next database at the same path. SQLite would also overwrite files of other
+programs.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class CheckpointError(ValueError):
 
 
 class NotBegun(CheckpointError):
-    """There is no checkpoint at a valid path."""
+    """There is no checkpoint at the path yet, although its folder exists."""
 
 
 def check_beside(path: str) -> None:
@@ -64,12 +65,12 @@ def check_beside(path: str) -> None:
 
 
 def remove_beside(path: str) -> None:
-    """Remove SQLite's leftovers beside a missing database.
+    """Remove the files that SQLite left next to a missing database.
 
     Raises
     ------
     CheckpointError
-        If another program's file is in the way.
+        If one of the files belongs to another program.
     OSError
         If a file cannot be removed.
     """
@@ -80,12 +81,12 @@ def remove_beside(path: str) -> None:
 
 
 def begin_of(path: str, beside: str) -> bytes | None:
-    """Return the first hundred bytes of a file beside `path`, if any.
+    """Return the first hundred bytes of `beside`, or None if it does not exist.
 
     Raises
     ------
     CheckpointError
-        If it is not a file or cannot be read.
+        If `beside` is not a regular file or cannot be read.
     """
     try:
         # A link may lead anywhere.
@@ -103,7 +104,7 @@ def begin_of(path: str, beside: str) -> bytes | None:
 
 
 def foreign(path: str, beside: str) -> CheckpointError:
-    """Return the error for another program's file that is in the way."""
+    """Return the error for a file that belongs to another program."""
     return CheckpointError(
         f"The file {beside!r} is not ours, and in the way of the checkpoint {path!r}: "
         "move it, or give another path."
@@ -121,16 +122,16 @@ _held: set[Any] = set()
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """Hold a path exclusively by locking a file beside it.
+    """Lock a path by locking a file next to it.
 
-    The lock belongs to the open file, not to its name. It is released when the process
-    exits, and a leftover file locks nothing.
+    The lock belongs to the open file and not to its name. It is released when the
+    process exits, so a leftover file has no effect.
 
     Raises
     ------
     CheckpointError
-        If another process, or another search in this process, holds the lock, or
-        another program's file is in the way.
+        If another search in this or another process holds the lock, or if the lock file
+        belongs to another program.
     """
     file = _opened(path)
     _held.add(file)
@@ -149,7 +150,7 @@ def locked(path: str) -> Iterator[None]:
 
 
 def _lock_in_time(path: str, file: Any) -> None:
-    """Lock a file; retry, because a reader may be testing the lock."""
+    """Lock a file, with retries because a reader may be testing the lock."""
     for _ in range(_TRIES):
         with suppress(OSError):
             return _try_lock(file)
@@ -166,11 +167,11 @@ def _lock_in_time(path: str, file: Any) -> None:
 
 
 def is_locked(path: str) -> bool | None:
-    """Return whether a search holds a path; None if unknown.
+    """Return whether a search holds the lock on a path, or None if unknown.
 
-    This tests the lock itself, because the process named in the file may have ended,
-    and its number may have been reused. The test shares the lock for a moment. Several
-    readers can test at once, and a search that wants the lock retries.
+    The lock itself is tested, because the process named in the file may have ended and
+    its ID may have been reused. The test briefly takes a shared lock. Several readers
+    can test the lock at once, and a search that needs the lock tries again.
     """
     begin_of(path, path + LOCK)  # raises an error if it is not a file
     try:
@@ -185,7 +186,7 @@ def is_locked(path: str) -> bool | None:
 
 
 def _opened(path: str) -> Any:
-    """Open the file beside the path, creating it if needed and keeping its content."""
+    """Open the lock file next to a path, and create it if it does not exist."""
     begin_of(path, path + LOCK)  # raises an error if it is not a file
     try:
         return os.fdopen(os.open(path + LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+")
@@ -197,7 +198,7 @@ def _opened(path: str) -> Any:
 
 
 def _signature(file: Any) -> re.Match[str] | None:
-    """Return the process named in a lock file; None for other files."""
+    """Return a match for the content of a lock file, or None for other files."""
     try:
         file.seek(0)
         return _SIGNATURE.fullmatch(file.read(32))
@@ -214,7 +215,7 @@ def _drop(file: Any) -> None:
 
 
 def _drop_all() -> None:
-    """Release the locks in a forked child, in which they would outlive the parent."""
+    """Release all locks in a forked child, so that they do not outlive the parent."""
     for file in list(_held):
         _drop(file)
 

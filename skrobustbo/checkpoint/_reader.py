@@ -1,4 +1,4 @@
-"""Read the history of a search, from its log or a file."""
+"""Read the history of a search from memory or from a file."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from skrobustbo.checkpoint._snapshot import missing, snapshot
 
 @dataclass
 class Contents:
-    """The history of a search, validated as far as possible without the search.
+    """History of a search, as recorded in its journal.
+
+    It is validated as far as possible without the search.
 
     Attributes
     ----------
     started : Started
         The start of the search.
     rounds : list of list of Asked
-        The candidates, round by round, in the order proposed.
+        Candidates of each round, in the order in which they were proposed.
     folds : dict of int to dict
-        Each candidate's results, by split.
+        Fold results of each candidate, by split.
     lost : set of (int, int)
         Folds whose results could not be written.
     over : set of int
-        Candidates that ended although folds are missing.
+        Candidates that ended with missing folds.
     runs : list of FitCall
-        The calls to `fit`; at least one if the search has started.
+        Calls to `fit`. There is at least one if the search has started.
     path : str
-        The file, if the history was read without the search.
+        Path of the file if the history was read by `read_contents`.
     is_running : bool or None
-        Whether the search is running; None if unknown here.
+        Whether the search is running, or None if this is unknown.
     """
 
     started: events.Started = field(default_factory=events.Started)
@@ -65,7 +67,7 @@ def read_contents(path: Any) -> Contents:
     Raises
     ------
     CheckpointError
-        If there is no checkpoint, it is damaged, or another version wrote it.
+        If the checkpoint is missing, is damaged, or was written by another version.
     """
     name = store.real_path(path)
     if not store.exists(name, writing=False):
@@ -82,7 +84,7 @@ def read_contents(path: Any) -> Contents:
 
 
 def contents_of(log: store.ListStore | store.FileStore) -> Contents:
-    """Return the history recorded by the events in a store.
+    """Return the history of a search from the events in a store.
 
     Raises
     ------

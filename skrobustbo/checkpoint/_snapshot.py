@@ -1,24 +1,25 @@
-"""Copy a checkpoint without locks, even while a search writes it.
+"""Copy a checkpoint without locks, even while a search is writing to it.
 
-A running search holds SQLite's exclusive lock. This keeps other programs out and avoids
-shared memory, which not every drive supports. A reader therefore bypasses SQLite. It
-first copies the database and then its log, the file that ends in `-wal`.
+A running search holds SQLite's exclusive lock. This lock keeps other programs out and
+avoids shared memory, which some drives do not support. A reader therefore bypasses
+SQLite. It first copies the database and then the log, a file whose name ends in `-wal`.
 
-Between two resets of the log, SQLite only appends to it, and everything written to the
-database is in the log. The two copies are therefore like the files after a crash, from
-which SQLite recovers: a half-copied page is complete in the log. If the log was reset
-in the meantime, which changes the numbers at its start, the copy is repeated.
+Between two resets of the log, SQLite only appends to it, and the log contains
+everything that is written to the database. The two copies are therefore like files
+after a crash, from which SQLite can recover. If a page of the database was copied only
+in part, the log contains the complete page. If the log is reset during the copy, the
+numbers at its start change, and the copy is repeated.
 
-With shared locks, SQLite can also read while another process writes, but this is not
-safe here. If the search's process copies its own files, for example in a callback that
+With shared locks, SQLite could read the database during writes, but this is not safe
+here. If the process of the search copies its own files, for example in a callback that
 makes backups, it loses its locks. The next reader then shrinks the shared memory, and
-the search dies with a bus error. Readers of a finished file would also leave files
-beside it.
+the search crashes with a bus error. After the search has finished, readers would also
+leave files next to the database.
 
-The search's own process reads its file differently. On POSIX systems, a process loses
-all its locks on a file when it closes the file through any descriptor, even one used
-only for reading. The file is therefore read through a descriptor that stays open as
-long as the database.
+The process of the search must read the file differently. On POSIX systems, a process
+loses all its locks on a file when it closes any descriptor of the file, even one that
+was used only for reading. The file is therefore read through a descriptor that stays
+open as long as the database.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ _TRIES, _PAUSE = 20, 0.05
 
 @contextmanager
 def snapshot(path: str) -> Iterator[str]:
-    """Return a context with the path of a copy that is removed at the end.
+    """Return a context manager that yields the path of a temporary copy.
 
     Raises
     ------
     CheckpointError
-        If the checkpoint is gone or cannot be copied.
+        If the checkpoint is missing or cannot be copied.
     """
     try:
         # Readable only by the owner, like the checkpoint.
@@ -95,7 +96,7 @@ def _take(path: str, copy: str) -> None:
 
 
 def _state(path: str) -> tuple[Any, ...]:
-    """Return a state that changes if copies of the two files do not match."""
+    """Return a value that changes if copies of the two files may not match."""
     status = os.stat(path)
     log = (begin_of(path, path + _LOG) or b"")[:_LOG_HEAD]
     # Without a log, everything is written to the database at once.
@@ -114,7 +115,7 @@ _lock = Lock()
 
 
 def hold(path: str) -> Key:
-    """Keep a descriptor for reading a file, and return the key that releases it."""
+    """Open and keep a descriptor of a file, and return the key to release it."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     key = _key(os.fstat(descriptor))
     with _lock:
@@ -130,19 +131,19 @@ def release(key: Key) -> None:
 
 @contextmanager
 def opened(path: str, *, writing: bool = False) -> Iterator[BinaryIO]:
-    """Return a context with a file opened for reading, from its beginning.
+    """Return a context manager that opens a file for reading.
 
     Parameters
     ----------
     path : str
-        The file.
+        Path of the file.
     writing : bool, default=False
         Whether the file must also be writable.
 
     Raises
     ------
     OSError
-        If it cannot be opened.
+        If the file cannot be opened.
     """
     with _lock:  # its database must not be closed in the meantime
         held = _held.get(_key(os.stat(path)))

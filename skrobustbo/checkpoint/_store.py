@@ -1,8 +1,8 @@
-"""Storage of events: a list in memory, or an SQLite database.
+"""Store events in memory or in an SQLite database.
 
-A file has a table for each kind of event, whose rows have digests and consecutive
-numbers. A single header row holds the file's random number, which enters the digest of
-every row, so rows from another file are never accepted.
+A file has one table for each kind of event. Its rows are numbered consecutively and
+have digests. The header row contains a random number that identifies the file. This
+number is part of every digest, so that rows from other files are rejected.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ PRAGMA synchronous = NORMAL;
 
 
 def real_path(path: Any) -> str:
-    """Return the canonical name of a file; raise an error for invalid names."""
+    """Return the canonical path of a file, or raise an error if it is invalid."""
     name = os.fsdecode(path)
     if not name or "\0" in name:
         raise CheckpointError(
@@ -76,21 +76,23 @@ def real_path(path: Any) -> str:
 
 
 def exists(path: str, *, writing: bool = True) -> bool:
-    """Return whether there is a checkpoint at `path`; an empty file does not count.
+    """Return whether there is a checkpoint at `path`.
 
-    This opens only our own files, so no other file is changed.
+    An empty file does not count as a checkpoint. Files of other programs are never
+    changed.
 
     Parameters
     ----------
     path : str
-        The file.
+        Path of the file.
     writing : bool, default=True
-        Whether it will be written to.
+        Whether the caller will write to the file.
 
     Raises
     ------
     CheckpointError
-        If something else is at or beside the path, or the file may not be opened.
+        If the path, or a file next to it, belongs to another program, or if the file
+        cannot be opened.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -149,17 +151,17 @@ def damaged(path: str, what: str) -> CheckpointError:
 
 
 class ListStore:
-    """Stores events in lists.
+    """Stores events in memory.
 
     Parameters
     ----------
     tables : dict of list
-        The first events of a search: its start, splits and first call.
+        First events of a search: its start, its splits and the first call to `fit`.
 
     Attributes
     ----------
     number : int
-        Identifies the store.
+        Random number that identifies the store.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -170,7 +172,7 @@ class ListStore:
         return self._tables[kind]
 
     def add(self, kind: str, new: Sequence[Any]) -> None:
-        """Store more events of a kind."""
+        """Append events of the given kind."""
         self._tables[kind] += new
 
 
@@ -192,16 +194,16 @@ class FileStore:
     Parameters
     ----------
     path : str
-        An existing checkpoint, found by `exists` or made by `create`.
+        Path of an existing checkpoint.
     called : str, default=None
-        Name of the file in error messages. Default: its path.
+        Name of the file in error messages. If None, its path is used.
 
     Attributes
     ----------
     number : int
-        The file's own random number.
+        Random number that identifies the file.
     form : FoldForm
-        The form that the search's folds share, as far as known.
+        The common form of the folds, as far as it is known.
 
     Raises
     ------
@@ -224,7 +226,7 @@ class FileStore:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turn SQLite errors about a file into a CheckpointError."""
+        """Convert SQLite errors into a CheckpointError."""
         try:
             yield
         except (sqlite3.Error, UnicodeError) as error:  # a name may not be text
@@ -271,7 +273,7 @@ class FileStore:
         Raises
         ------
         CheckpointError
-            If a row is changed, missing or too long.
+            If a row has been changed, is missing or is too long.
         Malformed
             If an event is invalid.
         """
@@ -303,15 +305,15 @@ class FileStore:
         return found
 
     def add(self, kind: str, new: Sequence[Any]) -> None:
-        """Add all events or none.
+        """Append all the events, or none of them if an error occurs.
 
         Raises
         ------
         CheckpointError
             If the events cannot be written, for example on a full disk.
         Exception
-            Anything that a user's value raises; Malformed for events that a reader
-            would refuse.
+            Any exception raised by a value of the user, or Malformed for an event that
+            a reader would reject.
         """
         bodies = [_written(kind, event) for event in new]
         if kind == "fold":  # a search checks the other tables itself
@@ -327,7 +329,7 @@ class FileStore:
             raise _unwritten(self.path, error) from error
 
     def close(self) -> None:
-        """Close the file; unmerged changes stay beside it."""
+        """Close the file, and leave unmerged changes in the log next to it."""
         # On a full disk, the log beside the file holds all changes.
         with suppress(sqlite3.Error):
             self._db.close()
@@ -336,12 +338,12 @@ class FileStore:
 
 
 def create(path: str, tables: Tables) -> FileStore:
-    """Create a checkpoint, either complete or not at all, and return it.
+    """Create a checkpoint atomically and return it.
 
     Raises
     ------
     CheckpointError
-        If it cannot be written, or other programs' files are in the way.
+        If the file cannot be written, or if files of other programs are in the way.
     """
     try:
         rows = {kind: [_written(kind, e) for e in new] for kind, new in tables.items()}
@@ -371,7 +373,7 @@ def create(path: str, tables: Tables) -> FileStore:
 
 
 def _remove_leftover(path: str, new: str) -> None:
-    """Remove the incomplete file left by a killed run."""
+    """Remove an incomplete file that was left by a killed run."""
     head = begin_of(path, new)
     if head and not _is_ours(head):
         raise foreign(path, new)
@@ -381,7 +383,7 @@ def _remove_leftover(path: str, new: str) -> None:
 
 
 def _written(kind: str, event: Any) -> str:
-    """Return the row for an event, after checking that it is readable."""
+    """Return the row for an event, after checking that it can be read."""
     write, read, longest = _KINDS[kind]
     body = write(event)
     events.require(len(body) <= longest, f"the length of a {kind}")

@@ -1,9 +1,9 @@
-"""Plots of a search, as displays in scikit-learn's style.
+"""Displays that plot a search, in the style of scikit-learn.
 
 Each display has class methods `from_search` and `from_optimizer`, which compute and
-plot the data, and a method `plot(ax=None)`, which plots them again. The data are
-attributes, and `figure_` and `ax_` or `axes_` hold the plot. Matplotlib is imported
-when you first plot.
+plot the data. The method `plot(ax=None)` plots the same data again. The data are
+attributes of the display, and the plot is stored in `figure_` and in `ax_` or `axes_`.
+Matplotlib is imported when you create the first plot.
 """
 
 from skrobustbo.displays._base import BranchesDisplay

@@ -1,4 +1,4 @@
-"""Base classes for the displays, and the data that they use."""
+"""Base classes of the displays, and the data that they plot."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Compute = TypeVar("Compute", bound=Callable[..., Any])
 
 
 class Drawing:
-    """Base class for everything with a `plot` method."""
+    """Base class for all objects with a `plot` method."""
 
     figure_: Any
     #: Name of the drawn branch; empty for all branches or a single one.
     branch_name: str = ""
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the data.
+        """Plot the data.
 
         Parameters
         ----------
         ax : matplotlib axes or array of them, default=None
-            Where to draw; None for a new figure. A single axes is divided into the
-            panels that the display needs. `ConvergenceDisplay` adds to an existing
-            plot.
+            Axes on which to plot. If None, a new figure is created. A single axes is
+            divided into the panels that the display needs. `ConvergenceDisplay` adds
+            its curves to an existing plot.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class Drawing:
 
     @property
     def _counted(self) -> str:
-        """What the candidate numbers count."""
+        """Label of the axis that shows candidate numbers."""
         return "candidate of the branch" if self.branch_name else "candidate"
 
     def _height(self, look: Look) -> float:
@@ -66,18 +66,18 @@ class Drawing:
         return 0.65
 
     def _draw_key(self, look: Look, figure: Any) -> None:
-        """Explain the marks in a separate figure if the panels have no legend."""
+        """Add a legend to the figure if the panels have none."""
 
     def _draw(self, look: Look, ax: Any) -> None:
-        """Draw the data, and add parts that must fit into the figure to the look."""
+        """Draw the data, and add the parts that must be fitted to `look.parts`."""
         raise NotImplementedError
 
 
 class Display(Drawing):
-    """Base class of displays.
+    """Base class of the displays.
 
-    As in scikit-learn's displays, `from_search` and `from_optimizer` compute the data
-    and draw them; `plot` draws them again elsewhere.
+    As in scikit-learn, `from_search` and `from_optimizer` compute and plot the data.
+    The method `plot` plots the same data again.
     """
 
     #: Whether an axis shows values and is labelled with their name.
@@ -89,28 +89,27 @@ class Display(Drawing):
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
-        """Compute the data for a fitted search and draw them.
+        """Compute the data for a fitted search and plot them.
 
         Parameters
         ----------
         search : RobustBayesSearchCV
             A fitted search.
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         **options : dict
-            Further arguments of `from_optimizer`.
+            Additional arguments for `from_optimizer`.
 
         Returns
         -------
         display : Display
-            The drawn display.
 
         Raises
         ------
         TypeError
-            If `search` is another kind of search.
+            If `search` is not a `RobustBayesSearchCV`.
         NotFittedError
-            If the search is not fitted.
+            If the search has not been fitted.
         """
         optimizer = optimizer_of(search)
         if cls.shows_values:
@@ -120,7 +119,7 @@ class Display(Drawing):
     def _frame(
         self, look: Look, limits: tuple[float, float], x: str, ticks: Ticks
     ) -> None:
-        """Set up a single axes for values."""
+        """Set up the axes of a display that shows values in a single panel."""
         self.ax_.set_ylim(limits)
         look.dress(self.ax_, x=x, y=self.value_name)
         look.parts += [ticks, Ticks(self.ax_.yaxis)]
@@ -144,10 +143,10 @@ def metric_name(search: Any) -> str:
 
 
 def drawn_by_branch(compute: Compute) -> Compute:
-    """Make a `from_optimizer` method draw its result, for one branch or each one.
+    """Extend a `from_optimizer` method so that it plots one or all branches.
 
-    The method has the public parameters except `ax`. It receives a branch's number, or
-    None for all candidates.
+    The decorated method takes all public parameters except `ax`. Its argument `branch`
+    is the number of a branch, or None for all candidates.
     """
 
     @wraps(compute)
@@ -178,24 +177,24 @@ def drawn_by_branch(compute: Compute) -> Compute:
 
 
 class Tried:
-    """An optimizer's evaluated candidates, in the order proposed.
+    """Evaluated candidates of an optimizer, in the order in which they were proposed.
 
     Parameters
     ----------
     optimizer : Optimizer
     branch : int or None, default=None
-        The number of a branch; None for all branches.
+        Number of a branch. If None, all branches are included.
 
     Attributes
     ----------
     space : Space
-        The whole space, or the space of the branch.
+        Space of the branch, or the whole space if `branch` is None.
     rows : list of int
-        The candidates' positions in the optimizer's history.
+        Positions of the candidates in the history of the optimizer.
     records, points : list of dict
-        The record and the params of each candidate.
+        Records and params of the candidates.
     values : array of shape (n,)
-        Their values, nan for failures.
+        Values of the candidates; nan for failed evaluations.
     """
 
     def __init__(self, optimizer: Any, branch: int | None = None) -> None:
@@ -221,7 +220,11 @@ class Tried:
         self.values = np.where(np.isfinite(values), values, math.nan)
 
     def recommended(self) -> dict[str, Any]:
-        """Return the recommended point, or the point with the largest mean."""
+        """Return the recommended point.
+
+        If it is in another branch, return the evaluated point of this branch that has
+        the largest posterior mean.
+        """
         params: dict[str, Any] = self.optimizer.recommend()
         if self.branch in (None, self.optimizer.space.owner(params)):
             return params
@@ -235,7 +238,7 @@ class Tried:
         return points[int(np.argmax(self.optimizer.predict(points)))]
 
     def varying(self) -> list[str]:
-        """Return the parameters that vary, or all of them if none varies."""
+        """Return the parameters that vary, or all parameters if none of them vary."""
         names = list(self.space.names)
         return [
             name for name in names if any(d.size > 1 for d in self._dimensions(name))
@@ -252,12 +255,12 @@ class Tried:
         ]
 
     def _dimensions(self, name: str) -> list[Any]:
-        """Return a parameter's dimensions, one for each branch that has it."""
+        """Return the dimensions of a parameter, one for each branch that has it."""
         spaces = [branch.dimensions for branch in self.space.branches]
         return [dimensions[name] for dimensions in spaces if name in dimensions]
 
     def scales(self, names: Sequence[str]) -> dict[str, Scale]:
-        """Return the parameters' axes by name, for the branch or for all branches."""
+        """Return the scale of the axis of each parameter, by name."""
         asked = [record["params"] for record in self.optimizer.history_]
         return {
             name: pooled(name, short, self._dimensions(name), asked)
@@ -265,7 +268,7 @@ class Tried:
         }
 
     def checked_names(self, cls: str, names: Any) -> list[str]:
-        """Return the requested parameters; raise an error that names unknown ones."""
+        """Return the requested parameters as a list, after checking their names."""
         known = list(self.space.names)
         listed = [names] if isinstance(names, str) else list(names)
         for name in listed:
@@ -279,15 +282,16 @@ class Tried:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BranchesDisplay(Drawing):
-    """One display for each branch of a space, one below the other.
+    """Displays of all branches of a space, one below the other.
 
-    Displays return this for ``branch="all"``. The name of each branch, such as its
-    estimator, appears above its panels. A branch without values has no panels.
+    This display is returned for ``branch="all"``. The name of each branch, such as the
+    class of its estimator, appears above its panels. Branches without values are left
+    out.
 
     Parameters
     ----------
     displays : dict of str to display
-        The displays by branch name.
+        Displays by branch name.
 
     Attributes
     ----------
@@ -346,7 +350,7 @@ class BranchesDisplay(Drawing):
 
 
 def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
-    """Return a branch's number, None or "all"; ValueError for anything else."""
+    """Check the argument `branch` and return a branch number, None or "all"."""
     Tried(optimizer)  # raises an error if there are no values
     if branch is None:
         return None
@@ -372,8 +376,9 @@ def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
 def branch_names(space: Any) -> list[str]:
     """Return unique names for the branches.
 
-    A name consists of whatever distinguishes the branches: an estimator's class, a
-    constant with its value, or else the parameters or a number.
+    A name consists of the constants that distinguish the branches, such as the class of
+    an estimator. If there are no such constants, the name lists the parameters or is a
+    number.
     """
     spaces = space.branches
     fixed = [constants(branch) for branch in spaces]

@@ -1,4 +1,4 @@
-"""`EvaluationsDisplay`: where the search has evaluated points."""
+"""`EvaluationsDisplay`: the points that a search has evaluated."""
 
 from __future__ import annotations
 
@@ -25,33 +25,35 @@ _GOLDEN = 0.6180339887498949
 class EvaluationsDisplay(Display):
     """Evaluated points for every pair of parameters, coloured by value.
 
-    Later dots are larger, so the large dots show where the search ended up. A ring
-    marks the best point, and crosses mark failures. The diagonal shows how often the
-    search tried each part of a range. Dots in the same category are spread out so that
-    you can see them all.
+    Later points have larger dots, so the large dots show where the search ended up. A
+    ring marks the best point, and crosses mark failures. The panels on the diagonal
+    show how often the search tried each part of a range. Dots in the same category are
+    spread out so that you can see all of them.
 
     Parameters
     ----------
     names : list of str
-        Parameters shown.
+        Names of the parameters that are shown.
     left_out : list of str
-        Parameters that vary but are not shown.
+        Names of the parameters that vary but are not shown.
     positions : array of shape (n, n_names)
-        Parameter values; categories by index, nan if a candidate lacks the parameter.
+        Parameter values of the candidates, with categories given by their index; nan if
+        a candidate lacks the parameter.
     values : array of shape (n,)
-        Values in the order proposed, nan for failures.
+        Values in chronological order; nan for failures.
     scales : dict of str to Scale
-        The axes: full and short names, kind, ends and categories.
+        Scale of each axis: full and short name, kind, limits and categories.
     value_name : str, default="score"
         Label of the colour bar.
     measured : array of bool, shape (n,), default=None
-        False for candidates stopped by a race: their values are estimates, so none of
-        them is marked as the best. None: all are measured.
+        False for candidates that were stopped by a race. Their values are estimates, so
+        none of these candidates is marked as the best. If None, all values were
+        measured.
 
     Attributes
     ----------
     axes_ : array of matplotlib axes, shape (n_names, n_names)
-        Axes above the diagonal are None; that area contains the key.
+        Entries above the diagonal are None, because this area contains the legend.
     figure_ : matplotlib figure
 
     Examples
@@ -89,13 +91,14 @@ class EvaluationsDisplay(Display):
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         branch : int, str or None, default=None
-            The number or name of a branch, or "all" for each on its own; see
-            `BranchesDisplay`. None: all candidates, and the parameters of all branches.
+            Number or name of a branch, or "all" for one plot per branch (see
+            `BranchesDisplay`). If None, all candidates and the parameters of all
+            branches are shown.
         parameters : list of str, default=None
-            Parameters to show. None: the parameters that vary, or only the five most
-            important ones if there are more (see `ImportanceDisplay`).
+            Names of the parameters to show. If None, the parameters that vary are
+            shown, but at most the five most important ones (see `ImportanceDisplay`).
         value_name : str, default="value"
             Label of the colour bar.
 
@@ -165,7 +168,7 @@ class EvaluationsDisplay(Display):
         return 72 * 0.7 * look.width / len(self.names)
 
     def _draw_corner(self, look: Look) -> None:
-        """Draw the colour bar in the corner, and a key of the marks below it."""
+        """Draw the colour bar in the corner, and a legend below it."""
         n = len(self.names)
         for unused in self.axes_[np.triu_indices(n, 1)]:
             unused.set_axis_off()
@@ -228,7 +231,7 @@ class EvaluationsDisplay(Display):
             ax.scatter(x[best], y[best], s=wide, clip_on=False, **ring)
 
     def _spread(self, column: int, turn: int) -> Array:
-        """Return the positions, with dots in a category spread around its place."""
+        """Return the positions, with dots in the same category spread apart."""
         at: Array = self.positions[:, column]
         if self.scales[self.names[column]].kind != "category":
             return at

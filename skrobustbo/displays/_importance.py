@@ -1,4 +1,4 @@
-"""`ImportanceDisplay`: which parameters matter, alone and together."""
+"""`ImportanceDisplay`: the importance of the parameters."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _LONG = 16
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImportanceDisplay(Display):
-    """Which parameters matter, alone and together.
+    """Importance of the parameters, alone and in combination.
 
-    Each bar shows a share of the variance of the posterior mean over the whole space:
-    the share explained by one parameter alone, by two parameters only in combination,
-    or (the rest) by more than two parameters.
+    Each bar shows a share of the variance of the posterior mean over the whole space.
+    This share is explained by one parameter alone, by the interaction of two parameters
+    or, in the last bar, by interactions of more than two parameters.
 
     Parameters
     ----------
@@ -61,10 +61,11 @@ class ImportanceDisplay(Display):
 
     Notes
     -----
-    The indices are computed from 2,048 fixed quasi-random points, using the means of
-    bins in one or two parameters. In a table of points (`Space.from_points`),
-    correlated parameters share their importance, and the shares may sum to more than 1.
-    Interactions on scales finer than an eighth of the ranges count towards the rest.
+    The indices are computed from 2,048 fixed quasi-random points, using mean values in
+    bins of one or two parameters. In a table of points (`Space.from_points`),
+    correlated parameters share their importance, so the shares may sum to more than 1.
+    The rest includes interactions on scales finer than an eighth of the range of a
+    parameter.
 
     Examples
     --------
@@ -96,10 +97,10 @@ class ImportanceDisplay(Display):
         optimizer : Optimizer
             An optimizer with at least one finite value.
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         branch : int, str or None, default=None
-            The number or name of a branch, or "all" for each on its own; see
-            `BranchesDisplay`. None: the parameters of all branches.
+            Number or name of a branch, or "all" for one plot per branch (see
+            `BranchesDisplay`). If None, the parameters of all branches are shown.
 
         Returns
         -------
@@ -169,16 +170,16 @@ class ImportanceDisplay(Display):
 
 
 def divided(tried: Tried, scales: Mapping[str, Scale]) -> tuple[Places, Share]:
-    """Return points that fill the space, and how to divide the variance over them.
+    """Return points that fill the space, and a function that divides the variance.
 
     Returns
     -------
     places : dict of str to array
-        The positions of fixed quasi-random points in each parameter.
+        Positions of fixed quasi-random points along each parameter.
     share : callable
-        Takes the group of each point. Returns the share of the variance of the
-        posterior mean f that vanishes once the group is known, Var(E[f | group]) /
-        Var(f); 0 if f is constant.
+        Takes the group of each point, and returns the share of the variance of the
+        posterior mean f that the groups explain, Var(E[f | group]) / Var(f). The share
+        is 0 if f is constant.
     """
     points = tried.space.sample(_POINTS, random_state=0)
     mean = np.asarray(tried.optimizer.predict(points), dtype=float)
@@ -201,9 +202,10 @@ def divided(tried: Tried, scales: Mapping[str, Scale]) -> tuple[Places, Share]:
 def main_effects(places: Places, share: Share) -> dict[str, float]:
     """Return the first-order Sobol index of each parameter.
 
-    Points in one bin of a parameter are a group. Quasi-random points fill every bin
-    evenly in the other parameters, so bin means vary little at random: by thousandths
-    of the variance, or up to 0.03 if twenty parameters act only in combination.
+    The points in a bin of the parameter form a group. In each bin, quasi-random points
+    cover the other parameters evenly, so the random variation of the bin means is
+    small. It is a few thousandths of the variance, or up to 0.03 if twenty parameters
+    act only in combination.
     """
     return {name: share(_groups(each, _BINS)) for name, each in places.items()}
 
@@ -211,9 +213,9 @@ def main_effects(places: Places, share: Share) -> dict[str, float]:
 def interactions(
     places: Places, share: Share, alone: Mapping[str, float]
 ) -> dict[tuple[str, str], float]:
-    """Return the second-order Sobol indices that are shown, largest first.
+    """Return the relevant second-order Sobol indices in descending order.
 
-    The index of each parameter of a pair, computed with bins of the same size, is
+    The first-order indices of both parameters, computed with bins of the same size, are
     subtracted.
     """
     ranked = sorted(alone, key=lambda name: -alone[name])

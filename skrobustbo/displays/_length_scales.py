@@ -1,4 +1,4 @@
-"""`LengthScaleDisplay`: which model chose each candidate, and which models survive."""
+"""`LengthScaleDisplay`: the models that chose the candidates."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ _LABEL = 22
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LengthScaleDisplay(Display):
-    """The models over time: which one chose each query, and which ones survive.
+    """Length scales of the models that chose the candidates.
 
-    Each dot is a query, placed at the length scale of the model that chose it (the
-    geometric mean if each parameter has its own). If the policy keeps several models, a
-    line shows how long each one survives, and a cross marks its end. The bars on the
-    right show the share of queries at each length scale, or by each model.
+    Each dot is a query, drawn at the length scale of the model that chose it. If the
+    model has a length scale for each parameter, their geometric mean is used. If the
+    policy keeps several models, a line shows how long each model survives, and a cross
+    marks its elimination. The bars on the right show the share of queries at each
+    length scale or by each model.
 
     Parameters
     ----------
     numbers : array of int, shape (n,)
-        Numbers, starting at 1, of the candidates that a model chose.
+        Numbers of the candidates that a model chose, starting at 1.
     labels : list of str
-        The models that chose them.
+        Label of the model that chose each candidate.
     length_scales : array of shape (n,)
-        The models' length scales in the unit cube, relative to the estimate for
-        "robust"; nan for models without a length scale.
+        Length scales of these models in the unit cube, relative to the estimate for the
+        policy "robust"; nan for models without a length scale.
     length_scale_of : dict of str to float
-        Length scales by label, including surviving models; empty if the axis shows
+        Length scales by label, including models that survive; empty if the axis shows
         models.
     axis : {"length scale", "length scale / estimate", "model"}
         Quantity on the vertical axis.
     alive : list of list of str
         Labels of the surviving models when each candidate was chosen.
     share : dict of str to float
-        Share of the queries by label.
+        Share of the queries by model label.
     introduced_at, eliminated_at : dict of str to int
         Numbers of the candidates at which each model was introduced and eliminated;
         empty for policies that do not keep several models.
@@ -91,10 +92,10 @@ class LengthScaleDisplay(Display):
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         branch : int, str or None, default=None
-            The number or name of a branch, or "all" for each on its own; see
-            `BranchesDisplay`. None: all candidates.
+            Number or name of a branch, or "all" for one plot per branch (see
+            `BranchesDisplay`). If None, all candidates are shown.
 
         Returns
         -------
@@ -201,7 +202,7 @@ def _thickness(places: Array, scale: Scale) -> Array:
 
 
 def _axis(records: Records) -> str:
-    """Return an axis that suits the models behind all queries."""
+    """Return a quantity for the vertical axis that is known for all models."""
     if records and all(record["divisor"] is not None for record in records):
         return "length scale / estimate"
     if records and all(record["length_scales"] is not None for record in records):
@@ -210,7 +211,7 @@ def _axis(records: Records) -> str:
 
 
 def _places(records: Records, axis: str) -> dict[str, float]:
-    """Return positions by label, for models that chose a query or survived."""
+    """Return the axis position of each model that chose a query or survived."""
     if axis == "model":
         return {}
     if axis == "length scale / estimate":
@@ -225,10 +226,11 @@ def _places(records: Records, axis: str) -> dict[str, float]:
 def _lives(
     numbers: Sequence[int], records: Records
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Return when each model was introduced and eliminated.
+    """Return when each model was introduced and when it was eliminated.
 
-    For a policy with a single estimate, `alive` holds the estimate before the query, so
-    it lacks the model that chose the query as soon as the estimate moves.
+    If a policy has a single estimate, `alive` contains the estimate before the query.
+    When the estimate changes, `alive` therefore does not contain the model that chose
+    the query.
     """
     held = all(r["model_label"] in r["alive"] for r in records if r["alive"])
     if not held or not any(r["alive"] for r in records):

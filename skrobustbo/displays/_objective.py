@@ -1,4 +1,4 @@
-"""`ObjectiveDisplay`: the model's view of the objective."""
+"""`ObjectiveDisplay`: the objective as predicted by the model."""
 
 from __future__ import annotations
 
@@ -35,29 +35,30 @@ _LINE, _MAP, _POINTS = 121, 41, 256
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ObjectiveDisplay(Display):
-    """The posterior along some parameters, with the rest at the recommended point.
+    """Posterior of the objective along one or two parameters.
 
-    For one parameter, a line shows the posterior mean, with a band of two standard
-    deviations on either side; for categories, short lines and bars do so. For two
-    parameters, one map shows the mean and another the standard deviation. Dots are the
-    trials. They may be off the line, because their other parameters differ. A dashed
-    line or a star marks the recommended point. The legend lists the values of the other
-    parameters.
+    The other parameters have the values of the recommended point, which the legend
+    lists. For one parameter, a line shows the posterior mean, and a band shows two
+    standard deviations on either side. For categories, short lines and bars are used
+    instead. For two parameters, one map shows the mean and another map shows the
+    standard deviation. Dots show the trials. They may be off the line, because their
+    other parameters differ. A dashed line or a star marks the recommended point.
 
     Parameters
     ----------
     slices : list of Slice
-        One for each parameter or pair: `names`, `positions` (of the grid, one array per
-        parameter), and `mean` and `std` (with the shape of the grid, in the values'
-        units; nan if the space has no such point).
+        One slice for each parameter or pair of parameters. A slice has one array of
+        grid `positions` for each parameter in `names`. Its `mean` and `std` have the
+        shape of the grid and the units of the values, and are nan for points outside
+        the space.
     params : dict
         The recommended point.
     trials : list of dict
         The evaluated points.
     values : array of shape (n,)
-        Their values, nan for failures.
+        Values of the evaluated points; nan for failures.
     scales : dict of str to Scale
-        The axes of all parameters that vary: full and short names, kind, ends and
+        Scales of the parameters that vary: full and short name, kind, limits and
         categories.
     value_name : str, default="score"
         Label of the value axes.
@@ -65,13 +66,14 @@ class ObjectiveDisplay(Display):
     Attributes
     ----------
     axes_ : array of matplotlib axes
-        One axes for each parameter, two for each pair.
+        One axes for each parameter, and two for each pair of parameters.
     figure_ : matplotlib figure
 
     Notes
     -----
-    The posterior comes from `Optimizer.predict`, a MAP model of all the data. It uses
-    the untransformed values, even if a policy transforms them for its search.
+    The posterior comes from `Optimizer.predict`, which uses a MAP model of all the
+    data. The model is fitted to the untransformed values, even if the policy transforms
+    them for its search.
 
     Examples
     --------
@@ -108,14 +110,14 @@ class ObjectiveDisplay(Display):
         optimizer : Optimizer
             An optimizer with at least one finite value.
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         branch : int, str or None, default=None
-            The number or name of a branch, or "all" for each on its own; see
-            `BranchesDisplay`. None: the branch of the recommended point.
+            Number or name of a branch, or "all" for one plot per branch (see
+            `BranchesDisplay`). If None, the branch of the recommended point is shown.
         parameters : str or list of str and pairs of str, default=None
-            Parameters to vary, one or two at a time: ``["C"]``, ``[("C", "gamma")]``.
-            None: the parameters that vary, or only the six most important ones if there
-            are more (see `ImportanceDisplay`).
+            Parameters to vary, one or two at a time, such as ``["C"]`` or
+            ``[("C", "gamma")]``. If None, each parameter that varies is shown, but at
+            most the six most important ones (see `ImportanceDisplay`).
         value_name : str, default="value"
             Label of the value axes.
 
@@ -147,13 +149,13 @@ class ObjectiveDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        Hover over a dot to see the trial's params. This needs plotly, which the extra
-        ``interactive`` installs.
+        Hover over a dot to see the params of the trial. This method requires plotly,
+        which is installed with the extra ``interactive``.
 
         Returns
         -------
         figure : plotly.graph_objects.Figure
-            Its background is transparent.
+            Figure with a transparent background.
         """
         return objective(self)
 
@@ -167,7 +169,7 @@ class ObjectiveDisplay(Display):
         return max(1, min(n_columns, room))
 
     def _rows(self, look: Look) -> list[list[tuple[Slice, int] | None]]:
-        """Return the panels by row: a slice and one of its maps, or None."""
+        """Return the panels by row, each as a slice and a part number, or None."""
         n_columns = self._n_columns(look)
         found: list[tuple[Slice, int] | None] = []
         for one in self.slices:
@@ -208,7 +210,7 @@ class ObjectiveDisplay(Display):
 
     @property
     def point_name(self) -> str:
-        """Label of the recommended point, with the values of other parameters."""
+        """Label of the recommended point, with the values of the other parameters."""
         if len(self.scales) == 1:
             return "recommended"
         drawn = {name for one in self.slices for name in one.names}
@@ -254,7 +256,7 @@ class ObjectiveDisplay(Display):
         look.parts += [Ticks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _WRAP)]
 
     def _draw_map(self, look: Look, ax: Any, one: Slice, part: int, left: bool) -> None:
-        """Draw the map of the mean or deviation, and the trials."""
+        """Draw the map of the mean or the standard deviation, and the trials."""
         across, up = (self.scales[name] for name in one.names)
         surface, label = ((one.mean, self.value_name), (one.std, "deviation"))[part]
         greys = "Greys_r" if look.dark else "Greys"
@@ -310,13 +312,14 @@ class Slice:
     names : tuple of str
         The parameters.
     positions : tuple of array
-        Values along each parameter; categories by their index.
+        Grid positions along each parameter, with categories given by their index.
     mean, std : array of shape (n,) or (n, m)
-        Posterior mean and standard deviation, in the values' units; nan if the space
-        has no such point.
+        Posterior mean and standard deviation in the units of the values; nan for points
+        outside the space.
     connected : bool
-        False if hardly any points differ in only one parameter, as in a table of
-        points: the positions are then arbitrary points in the space.
+        Whether the points form a line or a grid. If False, they are arbitrary points of
+        the space, because hardly any points differ in only one parameter. This is the
+        case in a table of points.
     """
 
     names: tuple[str, ...]
@@ -332,7 +335,7 @@ def slices_of(
     asked: Sequence[tuple[str, ...]],
     scales: Mapping[str, Scale],
 ) -> list[Slice]:
-    """Return the slices through `params`."""
+    """Return the slices of the posterior through the point `params`."""
     slices = []
     for names in asked:
         points, at, connected = _plan(tried, params, names, scales)
@@ -351,7 +354,10 @@ def _plan(
     names: tuple[str, ...],
     scales: Mapping[str, Scale],
 ) -> tuple[list[Any], tuple[Array, ...], bool]:
-    """Return a slice's points (None if infeasible) and their positions."""
+    """Return the points of a slice, their positions, and whether they are connected.
+
+    A point is None if it is infeasible.
+    """
     space = tried.space
     grids = [_grid(space.dimensions[name], len(names)) for name in names]
     points = [
@@ -370,7 +376,7 @@ def _plan(
 
 
 def _grid(dimension: Any, n_names: int) -> list[Any]:
-    """Return values that cover a parameter's range, as many as fit in a drawing."""
+    """Return values that cover the range of a parameter."""
     if dimension.size <= _MAP:
         values = dimension.decode(dimension.table())
         return sorted(values) if not hasattr(dimension, "choices") else values

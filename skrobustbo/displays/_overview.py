@@ -1,4 +1,4 @@
-"""The picture that `RobustBayesSearchCV.plot` draws."""
+"""Overview figure that `RobustBayesSearchCV.plot` returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _ABOVE = 0.55
 
 
 def overview(search: Any) -> Any:
-    """Draw how a search went and, if there is a model, which parameters matter.
+    """Plot the progress of a search and the importance of the parameters.
+
+    The importance is left out if there is no model.
 
     Parameters
     ----------

@@ -22,26 +22,26 @@ _GAP = 2.2
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ParallelCoordinatesDisplay(Display):
-    """Candidates as lines through the parameters, coloured by value.
+    """Parallel coordinates: each candidate is a line, coloured by its value.
 
-    The best candidates are drawn on top. Each parameter has its own axis and scale. The
-    axes are stacked. Each lies in a grey band that no line crosses; a line continues
-    straight below its dot. A line has a gap where the candidate lacks the parameter.
-    Failures are thin and dotted.
+    The best candidates are drawn on top. Each parameter has a horizontal axis with its
+    own scale, and the axes are stacked. Each axis lies in a grey band that no line
+    crosses; a line continues directly below its dot. A line has a gap if the candidate
+    lacks the parameter. The lines of failures are thin and dotted.
 
     Parameters
     ----------
     names : list of str
-        Parameters from top to bottom.
+        Names of the parameters, from top to bottom.
     positions : array of shape (n, n_names)
         Position of each candidate on each axis, from 0 on the left to 1 on the right;
         nan if the candidate lacks the parameter.
     values : array of shape (n,)
-        Values in the order proposed, nan for failures.
+        Values in chronological order; nan for failures.
     scales : dict of str to Scale
-        The axes: full and short names, kind, ends and categories.
+        Scale of each axis: full and short name, kind, limits and categories.
     params : list of dict
-        The candidates.
+        Params of the candidates.
     value_name : str, default="score"
         Label of the colour bar.
 
@@ -85,12 +85,14 @@ class ParallelCoordinatesDisplay(Display):
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         branch : int, str or None, default=None
-            The number or name of a branch, or "all" for each on its own; see
-            `BranchesDisplay`. None: all candidates, and the parameters of all branches.
+            Number or name of a branch, or "all" for one plot per branch (see
+            `BranchesDisplay`). If None, all candidates and the parameters of all
+            branches are shown.
         parameters : list of str, default=None
-            Parameters from top to bottom. None: all that vary.
+            Names of the parameters to show, from top to bottom. If None, all parameters
+            that vary are shown.
         value_name : str, default="value"
             Label of the colour bar.
 
@@ -118,13 +120,13 @@ class ParallelCoordinatesDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        Hover over a line to see the candidate's params. This needs plotly, which the
-        extra ``interactive`` installs.
+        Hover over a line to see the params of the candidate. This method requires
+        plotly, which is installed with the extra ``interactive``.
 
         Returns
         -------
         figure : plotly.graph_objects.Figure
-            Its background is transparent.
+            Figure with a transparent background.
         """
         return parallel(self)
 
@@ -161,7 +163,7 @@ class ParallelCoordinatesDisplay(Display):
             _draw_rail(look, rail, self.scales[name], band, 0.85 * size)
 
     def _draw_lines(self, look: Look, tops: Array, bottoms: Array) -> None:
-        """Draw the candidates: dots on the rails, lines between the bands."""
+        """Draw the candidates as dots on the axes and lines between the bands."""
         colours = look.value_colours(self.values)
         shown = drawable(self.values)
         # The best go last, on top; failures go first, below the others.
@@ -182,10 +184,11 @@ class ParallelCoordinatesDisplay(Display):
 
 @dataclass(frozen=True)
 class _Band:
-    """Room for the ticks of one parameter, which lines do not cross.
+    """Band with the ticks of one parameter, which lines do not cross.
 
-    The room extends from `top` to `bottom`, in lines of text. `wrap` is the number of
-    characters per line of a category; `upright` means that categories are rotated.
+    The band extends from `top` to `bottom`, measured in lines of text. `wrap` is the
+    maximum number of characters per line of a category. If `upright` is true,
+    categories are rotated.
     """
 
     top: float
@@ -210,7 +213,7 @@ def _room(scale: Scale, look: Look) -> tuple[float, int, bool]:
 
 
 def _path(at: Array, tops: Array, bottoms: Array) -> tuple[Array, Array]:
-    """Return the line of a candidate, from each band's bottom to the next rail."""
+    """Return the line of a candidate, from the bottom of each band to the next axis."""
     gap = np.full(len(at) - 1, np.nan)
     x = np.stack([at[:-1], at[1:], gap], axis=1)
     y = np.stack([bottoms[:-1], tops[1:], gap], axis=1)

@@ -1,4 +1,4 @@
-"""Interactive Plotly versions of the displays: the same data, with params on hover."""
+"""Interactive versions of the displays, drawn with Plotly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def new_figure(n_rows: int = 1, n_columns: int = 1) -> Any:
 
 
 def _colour(share: float) -> str:
-    """Return the colour of a value by its position in the range."""
+    """Return the colour for a position in the range of values, from 0 to 1."""
     parts = [np.interp(share, _SHARES, part) for part in zip(*_RGB, strict=True)]
     return f"rgb({','.join(str(round(part)) for part in parts)})"
 
@@ -66,7 +66,7 @@ def _label(text: str, most: int = _WRAP) -> str:
 
 
 def _dressed(figure: Any) -> Any:
-    """Give a figure a transparent background and colours for any page."""
+    """Set a transparent background and colours that suit any page."""
     clear = "rgba(0,0,0,0)"
     figure.update_layout(
         paper_bgcolor=clear,
@@ -94,8 +94,8 @@ def _axis(scale: Scale) -> dict[str, Any]:
 def _ticks(scale: Scale) -> tuple[list[float], list[str]]:
     """Return the tick positions of a parameter and their labels.
 
-    By default, Plotly labels numbers between powers of ten by their first digit only,
-    which looks like part of the preceding power.
+    By default, Plotly labels numbers between powers of ten with only their first digit,
+    which is easily misread.
     """
     places, labels = scale.ticks(max(_TICKS, len(scale.labels)))
     if scale.kind == "category":
@@ -226,7 +226,7 @@ def _add_line(figure: Any, display: Any, one: Any, at: dict[str, int]) -> None:
 def _add_map(
     figure: Any, display: Any, one: Any, part: int, at: dict[str, int]
 ) -> None:
-    """Add the map of the mean or deviation along two parameters."""
+    """Add the map of the mean or standard deviation along two parameters."""
     across, up = (display.scales[name] for name in one.names)
     surface, name = ((one.mean, display.value_name), (one.std, "deviation"))[part]
     domain = figure.get_subplot(at["row"], at["col"])
@@ -259,7 +259,7 @@ def _add_map(
 
 
 def parallel(display: Any) -> Any:
-    """Return a figure of candidates as lines through the parameters, best on top."""
+    """Return a parallel coordinates figure with the best candidates on top."""
     figure = new_figure()
     values = drawable(display.values)
     low, high = filled_range(values)
@@ -304,9 +304,9 @@ def parallel(display: Any) -> Any:
 
 
 def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[int]]:
-    """Return a candidate's dots and lines, which avoid the ticks of a rail.
+    """Return the dots and lines of a candidate, with gaps for the ticks.
 
-    Dots have size zero where a line leaves a rail.
+    A dot has size zero where a line leaves an axis.
     """
     x: list[Any] = []
     y: list[Any] = []

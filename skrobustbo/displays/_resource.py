@@ -16,18 +16,18 @@ from skrobustbo.displays._style import Look, Ticks, panels
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ResourceDisplay(Display):
-    """Learning curves: each candidate's value against the amount of the resource.
+    """Learning curves: the value of each candidate by amount of the resource.
 
     A line joins the values of one candidate. Candidates evaluated with the full amount
-    are coloured, and the best of them has a thicker line. If lines cross, values at
-    smaller amounts predict those at the full amount poorly.
+    are coloured, and the best of them has a thicker line. If lines cross, the values at
+    smaller amounts are poor predictors of the values at the full amount.
 
     Parameters
     ----------
     values : array of shape (n_candidates, n_amounts)
-        The candidates' values; nan if not evaluated or failed.
+        Values of the candidates; nan if an evaluation failed or was not made.
     failed : array of bool, shape (n_candidates, n_amounts)
-        Which evaluations failed.
+        Whether each evaluation failed.
     amounts : list of float
         Amounts of the resource, in ascending order.
     value_name : str, default="score"
@@ -61,16 +61,16 @@ class ResourceDisplay(Display):
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
-        """Compute the data for a fitted search and draw them.
+        """Compute the data for a fitted search and plot them.
 
         Parameters
         ----------
         search : RobustBayesSearchCV
             A fitted search with a `resource`.
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         **options : dict
-            Further arguments of `from_optimizer`.
+            Additional arguments for `from_optimizer`.
 
         Returns
         -------
@@ -103,10 +103,10 @@ class ResourceDisplay(Display):
         optimizer : Optimizer
             An optimizer with `resources`.
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         branch : int, str or None, default=None
-            The number or name of a branch, or "all" for each on its own; see
-            `BranchesDisplay`. None: all candidates.
+            Number or name of a branch, or "all" for one plot per branch (see
+            `BranchesDisplay`). If None, all candidates are shown.
         value_name : str, default="value"
             Label of the value axis.
         resource_name : str, default="resource"
@@ -152,7 +152,7 @@ class ResourceDisplay(Display):
         self._frame(look, limits, name, Ticks(self.ax_.xaxis, scale))
 
     def _draw_curves(self, look: Look) -> None:
-        """Draw the lines, with full evaluations on top."""
+        """Draw the learning curves, with full evaluations on top."""
         full = np.isfinite(self.values[:, -1])
         best = int(np.nanargmax(self.values[:, -1])) if full.any() else -1
         blue, thin = look.palette[0], look.line
@@ -170,5 +170,5 @@ class ResourceDisplay(Display):
 
 
 def _shown(amount: float) -> str:
-    """Return an amount as text; show every digit of a whole number."""
+    """Return an amount as text, with every digit if it is a whole number."""
     return f"{amount:.0f}" if float(amount).is_integer() else f"{amount:g}"

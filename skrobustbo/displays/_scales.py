@@ -1,4 +1,4 @@
-"""Parameters as axes: positions, ticks and short names on each parameter's scale."""
+"""Scales of the axes: positions, limits and ticks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HUGE = 1e300
 
 @dataclass(frozen=True)
 class Scale:
-    """The axis of one parameter, or of values.
+    """Scale of an axis that shows a parameter or values.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Scale:
         Label of the axis.
     kind : {"linear", "log", "category"}
     low, high : float
-        Ends of the axis; ignored for categories, which lie at 0, 1, ...
+        Limits of the axis; ignored for categories, which have integer positions.
     choices : tuple
         The choices, in order.
     labels : tuple of str
@@ -55,7 +55,7 @@ class Scale:
     index: Any = field(default=None, repr=False, compare=False)
 
     def position(self, params: Mapping[str, Any]) -> float:
-        """Return the position of a point, nan if it lacks the parameter."""
+        """Return the position of a point, or nan if it lacks the parameter."""
         if self.name not in params:
             return math.nan
         value = params[self.name]
@@ -67,14 +67,14 @@ class Scale:
             return math.nan
 
     def text(self, params: Mapping[str, Any]) -> str:
-        """Return a point's value as text; numbers have three digits."""
+        """Return the value of a point as text, with three digits for a number."""
         at = self.position(params)
         if self.kind == "category":
             return self.labels[int(at)]
         return number_label(float(f"{at:.3g}"))
 
     def positions(self, points: Iterable[Mapping[str, Any]]) -> Array:
-        """Return the positions of several points, shape (n,)."""
+        """Return the positions of several points as an array."""
         return np.array([self.position(params) for params in points], dtype=float)
 
     def unit(self, positions: Any) -> Array:
@@ -85,7 +85,7 @@ class Scale:
 
     @property
     def longest(self) -> int:
-        """Length of the longest category; 0 if there are none."""
+        """Length of the longest category, or 0 if there are no categories."""
         return max(map(len, self.labels), default=0)
 
     def _evenly(self, positions: Any) -> Array:
@@ -95,7 +95,7 @@ class Scale:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Ends of the axis, with room for dots at both ends of the range."""
+        """Limits of the axis, with room for dots at both ends."""
         if self.kind == "category":
             return -0.5, len(self.labels) - 0.5
         low, high = padded(*map(float, self._evenly([self.low, self.high])))
@@ -104,7 +104,7 @@ class Scale:
         return low, high
 
     def ticks(self, most: int) -> tuple[list[float], list[str]]:
-        """Return up to about `most` ticks, and their labels."""
+        """Return up to about `most` ticks and their labels."""
         if self.kind == "category":
             step = max(1, math.ceil(len(self.labels) / most))
             places = range(0, len(self.labels), step)
@@ -133,10 +133,11 @@ def pooled(
     dimensions: Sequence[Any],
     points: Iterable[Mapping[str, Any]] = (),
 ) -> Scale:
-    """Return one axis for a parameter that branches define differently.
+    """Return a common scale for a parameter that differs between branches.
 
-    The axis covers the ranges, or lists the choices, of all branches. Values that are
-    numbers in one branch and categories in another are drawn as categories.
+    The scale covers the ranges or the choices of all branches. If the values are
+    numbers in one branch and categories in another, all of them are drawn as
+    categories.
     """
     first, *others = dimensions
     if all(other == first for other in others):
@@ -162,7 +163,7 @@ def _categories(name: str, short: str, dimension: Categorical) -> Scale:
 def _placed_by_value(dimension: Categorical) -> bool:
     """Return whether to place choices by value because they are numbers.
 
-    A few evenly spaced numbers are more readable as categories.
+    A small number of evenly spaced numbers is easier to read as categories.
     """
     choices = dimension.choices
     numbers = all(map(is_number, choices))
@@ -176,7 +177,7 @@ def _placed_by_value(dimension: Categorical) -> bool:
 
 
 def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
-    """Return whether equal distances in the unit cube are nearly equal ratios."""
+    """Return whether a dimension is logarithmic, at least approximately."""
     if hasattr(dimension, "log"):
         return bool(dimension.log)
     if low <= 0 or high < 10 * low:
@@ -188,7 +189,7 @@ def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
 
 
 def locator(most: int, *, whole: bool = False) -> Any:
-    """Return a locator of round numbers, with at most `most` intervals."""
+    """Return a tick locator for round numbers with at most `most` intervals."""
     from matplotlib.ticker import MaxNLocator
 
     steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
@@ -196,7 +197,7 @@ def locator(most: int, *, whole: bool = False) -> Any:
 
 
 def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]:
-    """Return at most `most` round numbers between the ends."""
+    """Return at most `most` round numbers between `low` and `high`."""
     slack = 1e-9 * high - 1e-9 * low
     at = locator(most, whole=whole).tick_values(low, high)
     inside = [float(tick) for tick in at if low - slack <= tick <= high + slack]
@@ -204,7 +205,7 @@ def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return powers of ten between the ends, or round numbers if decades are few."""
+    """Return round numbers or powers of ten between `low` and `high`."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks: list[float] = []
     for digits in ((1, 2, 5), (1, 3), (1,)):
@@ -217,7 +218,7 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def number_label(number: float) -> str:
-    """Return a number as text; use powers of ten if it is very large or small."""
+    """Return a number as text, with a power of ten if it is very large or small."""
     if number == 0 or 1e-3 <= abs(number) < 1e4:
         return f"{number:.12g}".replace("-", "\N{MINUS SIGN}")
     mantissa, power = f"{number:.11e}".split("e")
@@ -235,9 +236,10 @@ def drawable(values: Any) -> Array:
 def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
     """Return the range of values to draw, without margins.
 
-    A few values far below the rest would squeeze the others into one line. If a value
-    is farther below the middle than `cut` times the distance from the middle to the
-    best, the range ends at 0.6 times this limit.
+    A few values far below the rest would compress the others into one line. If the
+    smallest value is farther below the median than `cut` times the distance from the
+    median to the largest value, the range ends at 0.6 times this distance below the
+    median.
     """
     finite = drawable(values)
     finite = finite[np.isfinite(finite)]
@@ -251,13 +253,13 @@ def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
 
 
 def filled_range(values: Any) -> tuple[float, float]:
-    """Return `value_range`, with added margins if it has no width."""
+    """Return the range of values to draw, with margins if all values are equal."""
     low, high = value_range(values)
     return (low, high) if high > low else padded(low, high)
 
 
 def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
-    """Return the range with margins; a range without width is widened."""
+    """Return the range with margins; a range of width zero is widened."""
     wide = high > low
     extra = share * high - share * low if wide else 0.1 * abs(high) or 1.0
     return low - extra, high + extra

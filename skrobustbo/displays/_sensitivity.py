@@ -1,4 +1,4 @@
-"""`SensitivityDisplay`: how much it costs to miss the optimum."""
+"""`SensitivityDisplay`: how the score falls around the recommended point."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _CURVES = ("--", "-.", ":")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SensitivityDisplay(Display):
-    """How the score falls around the recommended point.
+    """Decrease of the score around the recommended point.
 
-    The curves show the worst posterior mean within a distance of the recommended point,
-    in unit-cube coordinates: for all numeric and ordered parameters together, and for
-    each of the three most sensitive ones alone.
+    The curves show the worst posterior mean within a given distance of the recommended
+    point, in unit-cube coordinates. One curve is for all numeric and ordered parameters
+    together, and the others are for each of the three most sensitive parameters alone.
 
     Parameters
     ----------
     params : dict
         The recommended point.
     mean : float
-        Posterior mean there.
+        Posterior mean at the recommended point.
     eps : array of shape (n,)
-        Distances, from 0.
+        Distances from the recommended point, starting at 0.
     worst : array of shape (n,)
         Worst posterior mean within each distance.
     worst_of : dict of str to array of shape (n,)
-        The same if only one ordered parameter moves.
+        Worst posterior mean within each distance if only this parameter changes.
     value_name : str, default="score"
         Label of the value axis.
 
@@ -48,9 +48,9 @@ class SensitivityDisplay(Display):
 
     Notes
     -----
-    The worst case is the smallest posterior mean over the points in `Space.ball`,
-    including smaller balls. These points are a fixed set of perturbations, which is
-    exact for spaces of up to 4,096 points. Unordered choices are not perturbed.
+    The worst case is the smallest posterior mean over the points in `Space.ball` for
+    all distances up to the given one. These points are a fixed set of perturbations, or
+    all neighbours in spaces of up to 4,096 points. Unordered choices are not perturbed.
 
     Examples
     --------
@@ -87,10 +87,10 @@ class SensitivityDisplay(Display):
         optimizer : Optimizer
             An optimizer with at least one finite value.
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         branch : int, str or None, default=None
-            The number or name of a branch, or "all" for each on its own; see
-            `BranchesDisplay`. None: the branch of the recommended point.
+            Number or name of a branch, or "all" for one plot per branch (see
+            `BranchesDisplay`). If None, the branch of the recommended point is shown.
         max_eps : float, default=0.2
             Largest distance, in unit-cube coordinates.
         value_name : str, default="value"

@@ -1,4 +1,4 @@
-"""Values in the order proposed: `ConvergenceDisplay` and `ResetDisplay`."""
+"""`ConvergenceDisplay` and `ResetDisplay`: values over the course of a search."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ class Curve:
     ----------
     name : str
     values : array of shape (n,)
-        Values in the order proposed, nan for failures.
+        Values in chronological order; nan for failures.
     best : array of shape (n,)
-        Best value so far, nan before the first value.
+        Best value so far; nan before the first value.
     n_initial : int
-        Number of the last point in the initial design; 0 if there is none.
+        Number of the last candidate in the initial design, or 0 if there is none.
     bound : float or None
-        Upper bound on the remaining gain, if the optimizer has one.
+        Upper bound on the remaining gain, or None if it is unknown.
     value_stds : array of shape (n,)
-        Standard deviations of the values' errors: positive for candidates that were
-        stopped early, which are never the best; 0 for all others.
+        Standard deviations of the errors of the values. They are positive for
+        candidates that were stopped early, which are never the best, and 0 otherwise.
     numbers : array of int, shape (n,)
-        Numbers of the candidates, from 1.
+        Numbers of the candidates, starting at 1.
     params : list of dict
-        The candidates.
+        Params of the candidates.
     """
 
     name: str
@@ -67,10 +67,7 @@ class Curve:
 
     @property
     def gain(self) -> dict[str, float] | None:
-        """Band of the remaining gain, from the best value upwards.
-
-        None if unknown.
-        """
+        """Band of the remaining gain above the best value, or None if unknown."""
         if self.bound is None or not math.isfinite(self.bound):
             return None
         best = drawable(self.best)
@@ -80,26 +77,26 @@ class Curve:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ConvergenceDisplay(Display):
-    """The best value so far against the number of candidates.
+    """Best value so far by number of candidates.
 
-    Values are dots, failures are crosses at the bottom, and the initial design is
-    shaded. Values far below the rest are triangles at the lower edge. A candidate that
-    was stopped early is a bar that extends two standard deviations on either side of
-    the score predicted from its folds. A band above the line, from the best candidate
-    on, shows what may be left to gain.
+    Dots show the values, crosses at the bottom mark failures, and the initial design is
+    shaded. Triangles at the lower edge mark values far below the others. If a candidate
+    was stopped early, a bar shows two standard deviations on either side of the score
+    predicted from its folds. A band above the line, starting at the best candidate,
+    shows how much the score may still improve.
 
     Parameters
     ----------
     curves : list of Curve
-        One for each search, with `name`, `values`, `best`, `n_initial`, `bound` and
-        `value_stds`.
+        One curve for each search, with the attributes `name`, `values`, `best`,
+        `n_initial`, `bound` and `value_stds`.
     value_name : str, default="score"
         Label of the value axis.
 
     Attributes
     ----------
     values, best : array of shape (n,)
-        The attributes of the first curve.
+        Attributes of the first curve.
     ax_ : matplotlib axes
     figure_ : matplotlib figure
 
@@ -135,13 +132,13 @@ class ConvergenceDisplay(Display):
         Parameters
         ----------
         search : RobustBayesSearchCV, or list or dict of them
-            Several are overlaid; the keys of a dict name them.
+            Search or searches to plot. The keys of a dict are used as names.
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         names : str or list of str, default=None
-            Names for the legend. None: the policies' names.
+            Names for the legend. If None, the names of the policies are used.
         **options : dict
-            Further arguments of `from_optimizer`.
+            Additional arguments for `from_optimizer`.
 
         Returns
         -------
@@ -171,23 +168,24 @@ class ConvergenceDisplay(Display):
         Parameters
         ----------
         optimizer : Optimizer, or list or dict of them
-            Several are overlaid; the keys of a dict name them.
+            Optimizer or optimizers to plot. The keys of a dict are used as names.
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         branch : int, str or None, default=None
-            The number or name of a branch, or "all" for one line per branch, with
-            candidates numbered as in the search. None: all candidates together.
+            Number or name of a branch, or "all" for one line per branch. Candidates
+            keep their numbers in the search. If None, all candidates are plotted
+            together.
         names : str or list of str, default=None
-            Names for the legend. None: the policies' names.
+            Names for the legend. If None, the names of the policies are used.
         value_name : str, default="value"
             Label of the value axis.
         largest : float or list of float, default=None
-            The largest possible value, such as 1 for an accuracy, where the band of the
-            remaining gain ends. None: unknown.
+            Largest possible value, such as 1 for an accuracy. It limits the band of the
+            remaining gain. If None, the band has no such limit.
         earlier : bool, default=True
-            Whether to draw values that the optimizer had before it proposed any point.
-            In `from_search`, the default is False, which leaves out values from
-            `previous`.
+            Whether to plot values that the optimizer received before it proposed any
+            point. In `from_search`, the default is False, so that values from
+            `previous` are left out.
 
         Returns
         -------
@@ -216,13 +214,13 @@ class ConvergenceDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        Hover over a dot to see the candidate's params. This needs plotly, which the
-        extra ``interactive`` installs.
+        Hover over a dot to see the params of the candidate. This method requires
+        plotly, which is installed with the extra ``interactive``.
 
         Returns
         -------
         figure : plotly.graph_objects.Figure
-            Its background is transparent.
+            Figure with a transparent background.
         """
         return convergence(self)
 
@@ -264,7 +262,7 @@ def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
 
 
 def _branches(cls: str, optimizers: Sequence[Any], branch: Any) -> list[Any]:
-    """Yield the requested branches in which a search tried candidates."""
+    """Return the requested branches that have evaluated candidates."""
     if len(optimizers) > 1:
         raise ValueError(
             f"The 'branch' of {cls} must be None for several searches. Got {branch!r} "
@@ -344,19 +342,19 @@ def _draw(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ResetDisplay(Display):
-    """Values over time, the policy's resets, and the values in use.
+    """Values over time, with the resets of the policy.
 
     Vertical lines mark resets. Values that the policy currently uses are shaded, and
-    forgotten ones are pale. Each grey bar shows the prediction before an evaluation,
-    with two standard deviations on either side. A value outside its bar may trigger a
-    reset.
+    values that it no longer uses are pale. Each grey bar shows the prediction before an
+    evaluation, with two standard deviations on either side. A value outside its bar may
+    trigger a reset.
 
     Parameters
     ----------
     values : array of shape (n,)
-        Values in the order proposed, nan for failures.
+        Values in chronological order; nan for failures.
     resets : array of int
-        Numbers, starting at 1, of the candidates whose values caused a reset.
+        Numbers of the candidates whose values caused a reset, starting at 1.
     remembered : array of bool, shape (n,)
         Whether the policy currently uses each value.
     expected, deviation : array of shape (n,)
@@ -397,16 +395,16 @@ class ResetDisplay(Display):
         branch: Any = None,
         value_name: str = "value",
     ) -> Any:
-        """Compute the data of an optimizer and plot them.
+        """Compute the data for an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
+            Axes on which to plot, as in `plot`.
         branch : int, str or None, default=None
-            The number or name of a branch, or "all" for each on its own; see
-            `BranchesDisplay`. None: all candidates.
+            Number or name of a branch, or "all" for one plot per branch (see
+            `BranchesDisplay`). If None, all candidates are shown.
         value_name : str, default="value"
             Label of the value axis.
 
@@ -438,7 +436,7 @@ class ResetDisplay(Display):
         self._frame(look, limits, self._counted, Ticks(self.ax_.xaxis, whole=True))
 
     def _draw_memory(self, look: Look) -> None:
-        """Shade the runs of values in use, and draw the resets."""
+        """Shade the values that are in use, and draw the resets."""
         label = "remembered" if self.remembered.any() else None
         shade = {"color": look.palette[0], "alpha": 0.14, "lw": 0, "fill": True}
         edges = np.arange(len(self.values) + 1) + 0.5

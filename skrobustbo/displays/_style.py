@@ -1,6 +1,6 @@
-"""The displays' common style: fonts by size, colours by background, layout.
+"""Common style of the displays: fonts, colours and layout.
 
-Ticks, labels and legends are adjusted after the figure has a layout.
+Ticks, labels and legends are adjusted after the layout of the figure has been computed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LAST = (
 
 @contextmanager
 def importing(package: str, extra: str) -> Iterator[None]:
-    """Say what to install if the body cannot import an optional package."""
+    """Raise a helpful error if an optional package cannot be imported."""
     try:
         yield
     except ImportError as error:
@@ -59,7 +59,7 @@ def importing(package: str, extra: str) -> Iterator[None]:
 
 
 def pyplot() -> Any:
-    """Return `matplotlib.pyplot`, imported at the first plot."""
+    """Import `matplotlib.pyplot` when it is first needed, and return it."""
     with importing("matplotlib", "plot"):
         import matplotlib.pyplot as plt
     return plt
@@ -67,10 +67,10 @@ def pyplot() -> Any:
 
 @dataclass
 class Look:
-    """Sizes and colours for a drawing area with a given width and background.
+    """Sizes and colours for a plot with a given width and background.
 
-    `parts` collects everything that must fit into the figure. `through` means that the
-    background is transparent.
+    `parts` collects the ticks, labels and legends that must fit into the figure. If
+    `through` is true, the background is transparent.
     """
 
     width: float
@@ -99,7 +99,7 @@ class Look:
     def draw_values(
         self, ax: Any, x: Any, values: Array, floor: float, colour: str, **dots: Any
     ) -> None:
-        """Draw values as dots; mark lower values and failures at the bottom."""
+        """Draw values as dots, and mark failures and low values at the bottom."""
         below, failed = values < floor, np.isnan(values)
         y = np.where(below, np.nan, values)
         ax.plot(x, y, "o", ms=self.dot, mew=0, color=colour, **dots)
@@ -118,7 +118,7 @@ class Look:
         ax.text(0.5, 0.5, text, color=self.ink, fontsize=share * self.size, **middle)
 
     def dress(self, ax: Any, *, x: str = "", y: str = "", grid: str = "y") -> None:
-        """Give an axes its labels, fonts and grid."""
+        """Set the labels, fonts and grid of an axes."""
         ax.set_xlabel(x, fontsize=self.size)
         ax.set_ylabel(y, fontsize=self.size)
         ax.spines[["top", "right"]].set_visible(False)
@@ -132,13 +132,13 @@ class Look:
             ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
 
     def explain(self, ax: Any) -> None:
-        """Put a legend above the plot in an axes."""
+        """Add a legend above the plot of an axes."""
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
         text = {"fontsize": 0.9 * self.size, "borderaxespad": 0.2, "borderpad": 0.2}
         self.parts.append(Legend(ax, [ax], {**place, **text}))
 
     def title(self, figure: Any, text: str) -> None:
-        """Add a title to a figure or a part of one."""
+        """Add a title to a figure or a subfigure."""
         title = figure.suptitle(text, fontsize=self.size)
         self.parts.append(Label(title, figure, 0.96))
 
@@ -148,7 +148,7 @@ class Look:
         return int(72 * inches / (1.15 * self.size))
 
     def value_colours(self, values: Any) -> Any:
-        """Return the values' colour map; values far below share the lowest colour."""
+        """Return a colour map for values; very low values share the lowest colour."""
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize
 
@@ -169,7 +169,7 @@ class Look:
         self.parts.append(Label(axis.label, bar.ax, 1.2, axis))
 
     def settings(self) -> Any:
-        """Return a context that makes texts readable on a transparent background."""
+        """Return a context that makes text readable on a transparent background."""
         parts = "text.", "axes.label", "axes.edge", "xtick.", "ytick."
         ours = {f"{part}color": self.ink for part in parts if self.through}
         return pyplot().rc_context(ours)
@@ -181,7 +181,7 @@ class Look:
 
     @property
     def colours(self) -> Any:
-        """Colour map for values; good values contrast most with the background."""
+        """Colour map in which good values contrast most with the background."""
         from matplotlib.colors import ListedColormap
 
         low, high = (0.2, 1.0) if self.dark else (0.85, 0.0)
@@ -192,7 +192,7 @@ class Look:
 
 
 def look_of(ax: Any) -> Look:
-    """Return the look for drawing on `ax`; None means a new figure."""
+    """Return the sizes and colours for plotting on `ax`, or on a new figure."""
     from matplotlib.colors import to_hex, to_rgb, to_rgba
 
     settings = pyplot().rcParams
@@ -219,11 +219,11 @@ def look_of(ax: Any) -> Look:
 def panels(
     ax: Any, n_rows: int, n_columns: int, *, height: float, **ratios: Sequence[float]
 ) -> tuple[Any, NDArray[np.object_]]:
-    """Return the figure and its axes, shape (n_rows, n_columns).
+    """Return the figure and an array of axes of shape (n_rows, n_columns).
 
-    They replace a single given axes; if enough axes are given, they are used directly.
-    `height` is the height of a new figure, relative to its width; `ratios` are the
-    grid's widths and heights.
+    A single given axes is replaced by a grid of axes. If enough axes are given, they
+    are used directly. `height` is the height of a new figure relative to its width.
+    `ratios` are the relative widths and heights of the grid.
     """
     if ax is None:
         plt = pyplot()
@@ -258,24 +258,24 @@ def place_of(ax: Any, use: str) -> Any:
 
 @dataclass
 class Ticks:
-    """The ticks on one axis, as many as fit.
+    """Ticks of an axis, as many as fit.
 
-    Overlapping categories are broken into lines, then turned upright, then made
-    smaller. Labels are left out only if nothing else helps.
+    Category labels that overlap are broken into lines, then rotated and then made
+    smaller. Labels are left out only if this is not enough.
 
     Attributes
     ----------
     axis : matplotlib Axis
     scale : Scale or None
-        Scale of a parameter; None for values and counts, whose axis does not change.
+        Scale of a parameter, or None for an axis of values or counts.
     most : int
-        Initial number of ticks; categories start with one each.
+        Initial number of ticks. Categories start with one tick each.
     wrap : int
         Maximum characters per line of a category.
     whole : bool
-        Whether values are whole numbers.
+        Whether the values are whole numbers.
     text : dict
-        Properties of the labels. If they set a rotation, labels are not turned.
+        Properties of the labels. If they include a rotation, it does not change.
     """
 
     axis: Any
@@ -316,7 +316,7 @@ class Ticks:
         self.axis.set_ticks([], minor=True)
 
     def loosen(self) -> bool:
-        """Break, turn, shrink or leave out overlapping labels."""
+        """Wrap, rotate, shrink or leave out labels until they do not overlap."""
         changed = False
         while self.most > 1 and labels_overlap(self.axis):
             changed = True
@@ -353,11 +353,11 @@ class Label:
     ----------
     text : matplotlib Text
     place : matplotlib axes or figure
-        The axes or figure that limits the length.
+        Axes or figure that limits the length of the text.
     share : float
-        Maximum length, relative to that place.
+        Maximum length of the text, relative to `place`.
     axis : matplotlib Axis or None
-        The axis that the text names, to add the axis's unit.
+        The axis that the text labels. The unit of the axis is added to the text.
     """
 
     text: Any
@@ -371,7 +371,7 @@ class Label:
         self.upright = self.axis is not None and self.axis.axis_name == "y"
 
     def loosen(self) -> bool:
-        """Break the text and shrink it until it fits."""
+        """Break the text into lines and shrink it until it fits."""
         unit = ""
         if self.axis is not None:
             # Above the axis, the unit would run into the legend.
@@ -409,7 +409,7 @@ class Label:
 
 @dataclass
 class Legend:
-    """A legend in as many columns as fit its axes or figure.
+    """A legend with as many columns as fit into its axes or figure.
 
     Attributes
     ----------
@@ -417,7 +417,7 @@ class Legend:
     axes : iterable of matplotlib axes
         The axes that the legend explains.
     text : dict
-        Location and size.
+        Properties of the legend, such as its location and font size.
     """
 
     owner: Any
@@ -426,10 +426,10 @@ class Legend:
     legend: Any = None
 
     def loosen(self) -> bool:
-        """Draw the legend, in fewer columns and then shorter lines until it fits.
+        """Draw the legend with fewer columns and shorter lines until it fits.
 
-        This happens after the layout, as a legend that is too wide would leave no room
-        for the axes.
+        The legend is drawn after the layout, because a legend that is too wide would
+        leave no room for the axes.
         """
         entries = {} if self.legend else _entries(self.axes)
         n_columns, wrap = len(entries), max(map(len, entries), default=0)
@@ -458,7 +458,7 @@ class Legend:
 
 
 def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
-    """Return the labels in a plot, each with a handle of every kind that has one."""
+    """Return the legend labels of a plot, with one handle of each type per label."""
     found: dict[str, dict[type, Any]] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -470,7 +470,7 @@ def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def labels_overlap(axis: Any) -> bool:
-    """Return whether an axis has tick labels that touch."""
+    """Return whether any tick labels of an axis overlap or touch."""
     labels = [
         label
         for label in axis.get_ticklabels()

@@ -1,4 +1,4 @@
-"""Names and categories as text, as short as possible and broken into lines."""
+"""Shorten names and categories, and break them into lines."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _ENDS = re.compile(r"(?<=[_\s,(=/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return short forms of parameter names, with plain dollar signs."""
+    """Return a short form of each parameter name, with escaped dollar signs."""
     short = _names.short_names(names)
     return {name: plain_text(text) for name, text in short.items()}
 
 
 def short_values(values: Sequence[Any]) -> list[str]:
-    """Return unique texts for categories, each on one line.
+    """Return a unique one-line text for each category.
 
-    An estimator's class is enough if the classes all differ; estimators with long
+    Estimators are shown by class if all classes differ. Otherwise, estimators with long
     settings are numbered.
     """
     kinds = [type(v).__name__ if is_estimator(v) else full_text(v) for v in values]
@@ -40,12 +40,12 @@ def short_values(values: Sequence[Any]) -> list[str]:
 
 
 def is_estimator(value: Any) -> bool:
-    """Return whether a value is an estimator rather than an estimator class."""
+    """Return whether a value is an instance of an estimator."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def full_text(value: Any) -> str:
-    """Return a value as complete text on one line."""
+    """Return the complete text of a value on one line."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else shown(value)
@@ -53,12 +53,12 @@ def full_text(value: Any) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return the text with escaped dollar signs, which start no formula."""
+    """Return a text with its dollar signs escaped, so that they start no formula."""
     return text.replace("$", r"\$")
 
 
 def unlike(texts: Sequence[str]) -> list[str]:
-    """Return the texts, with numbers added to equal ones."""
+    """Return the texts, with a number added to each duplicate."""
     return [
         f"{text} #{texts[:i].count(text) + 1}" if texts.count(text) > 1 else text
         for i, text in enumerate(texts)
@@ -68,8 +68,8 @@ def unlike(texts: Sequence[str]) -> list[str]:
 def broken(text: str, most: int) -> str:
     """Return the complete text, broken into lines of about `most` characters.
 
-    Lines end between words: after a separator, or before a capital letter. Only words
-    longer than a line are split. Lines are of nearly equal length.
+    All lines have nearly the same length. They end between words, that is, after a
+    separator or before a capital letter. Only words longer than a line are split.
     """
     if len(text) <= most:
         return text

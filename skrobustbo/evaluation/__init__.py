@@ -1,4 +1,4 @@
-"""Candidate evaluation: folds on joblib, failures, callbacks and the results table."""
+"""Evaluation of candidates, including failures, callbacks and the results table."""
 
 from skrobustbo.evaluation._checks import take_folds
 from skrobustbo.evaluation._folds import Fold as Fold

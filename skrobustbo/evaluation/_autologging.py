@@ -1,8 +1,8 @@
 """Turn off MLflow's autologging while folds are fitted.
 
-Otherwise, MLflow would log each fit as a separate result. MLflow has one switch for the
-whole process. If two threads fit folds, the first to finish must not turn autologging
-on again for the other, so we count the running threads.
+Otherwise, MLflow would log each fit as a separate run. Autologging is switched on or
+off for the whole process. When one thread finishes, it must stay off for the other
+threads, so the threads are counted.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 
 
 class _Switch:
-    """Count of the threads that need autologging off.
+    """Turns autologging off while any thread needs it to be off.
 
     Attributes
     ----------
     n : int
-        The number of these threads.
+        Number of threads that need autologging to be off.
     off : ExitStack
-        Turns autologging on again; the last thread closes it.
+        Turns autologging on again when it is closed.
     lock : Lock
-        Held while any of this changes.
+        Protects the other attributes.
     """
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class _Switch:
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        """Replace the lock: in a forked child, nobody can release the old one."""
+        """Create a new lock, because the old one may stay locked in a forked child."""
         self.lock = Lock()
 
     def turn_off(self, mlflow: Any) -> None:
-        """Turn autologging off if it is on, because MLflow's switch does not nest."""
+        """Turn autologging off, unless it is already off."""
         with self.lock:
             if not self.n and not getattr(
                 mlflow, "_AUTOLOGGING_GLOBALLY_DISABLED", False
@@ -49,7 +49,7 @@ class _Switch:
             self.n += 1
 
     def give_back(self) -> None:
-        """Turn autologging on again if no other thread needs it off."""
+        """Turn autologging on again if no other thread needs it to be off."""
         with self.lock:
             self.n -= 1
             if not self.n:
@@ -63,7 +63,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 @contextmanager
 def no_autologging() -> Iterator[None]:
-    """Run the body without MLflow's autologging, if this process uses MLflow."""
+    """Return a context manager that turns MLflow's autologging off."""
     mlflow = sys.modules.get("mlflow.utils.autologging_utils")
     if mlflow is None:
         yield

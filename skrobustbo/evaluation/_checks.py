@@ -1,4 +1,4 @@
-"""Validation of the splits, weights and scores of a search."""
+"""Validation of splits, sample weights and scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Splits = Sequence[tuple[Any, Any]]
 
 
 def checked_cv(cv: Any, owner: str) -> Any:
-    """Return `cv`, with iterables as lists; ValueError unless the splits are pairs."""
+    """Return `cv`, converted to a list of pairs if it is an iterable of splits.
+
+    Raise a ValueError if a split is not a pair.
+    """
     if hasattr(cv, "get_n_splits") or not isinstance(cv, Iterable):
         return cv
     splits = list(cv)
@@ -30,7 +33,7 @@ def checked_cv(cv: Any, owner: str) -> Any:
 
 
 def check_splits(splits: Splits, n_splits: int, n_samples: int, owner: str) -> None:
-    """Raise a ValueError unless the splits fit the data and the announced number."""
+    """Raise a ValueError if the splits do not match the data or `n_splits`."""
     if not splits:
         raise ValueError(NO_FITS)
     if len(splits) != n_splits:
@@ -47,7 +50,7 @@ def check_splits(splits: Splits, n_splits: int, n_samples: int, owner: str) -> N
 
 
 def _kind(value: Any) -> str:
-    """Describe a value: row numbers in full, and possible data by type only."""
+    """Describe a value, but omit its content if it may be data."""
     if isinstance(value, np.ndarray):
         of_rows = value.dtype.kind in "iub" or not value.size
         return repr(value) if of_rows else f"an array of {value.dtype}"
@@ -65,7 +68,7 @@ def _are_rows(rows: Any, n: int) -> bool:
 
 
 def check_weights(params: Mapping[str, Any], n_samples: int) -> None:
-    """Raise a ValueError if weights do not match the data."""
+    """Raise a ValueError if the number of sample weights is wrong."""
     weights = params.get("sample_weight")
     if weights is None or not np.ndim(weights):
         return
@@ -77,7 +80,10 @@ def check_weights(params: Mapping[str, Any], n_samples: int) -> None:
 
 
 def real(score: Any, owner: str = "a search") -> Any:
-    """Return a score, nan if infinite; ValueError unless it is a real number."""
+    """Return a score, or nan if it is infinite.
+
+    Raise a ValueError if the score is not a real number.
+    """
     try:
         return math.nan if math.isinf(score) else score
     except (TypeError, OverflowError):
@@ -88,10 +94,10 @@ def real(score: Any, owner: str = "a search") -> Any:
 
 
 def result_of(raw: RawResult, owner: str) -> FoldResult:
-    """Return the checked result of a fold.
+    """Check the result of a fold and return it.
 
-    Raises a ValueError for invalid scores. Negative seconds become zero, because the
-    system's clock may be set back during a fit.
+    Raise a ValueError if a score is invalid. Negative durations become zero, because
+    the system clock may be set back during a fit.
     """
     checked = dict(raw)
     for kind in ("test_scores", "train_scores"):
@@ -118,9 +124,10 @@ def _scores(found: Any, owner: str) -> dict[str, Any]:
 
 
 def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
-    """Return the names of a fold's metrics: empty for a single one, None if it failed.
+    """Return the names of a fold's metrics, or None if the fold failed.
 
-    A callable scorer that fails returns only `error_score`.
+    The list is empty for a single metric. If a callable scorer fails, its only score is
+    `error_score`.
     """
     if fold.fit_error:
         return None
@@ -131,7 +138,7 @@ def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
 
 
 def check_same(names: list[str], before: list[str], owner: str) -> None:
-    """Raise a ValueError if a callable scorer returns different metrics than before."""
+    """Raise a ValueError if a callable scorer has changed its metrics."""
     if set(names) != set(before):
         said = [f"metrics {sorted(n)}" if n else "one number" for n in (before, names)]
         raise ValueError(
@@ -143,10 +150,10 @@ def check_same(names: list[str], before: list[str], owner: str) -> None:
 def take_folds(
     trial: Evaluation, results: Iterable[FoldResult], metrics: Sequence[str] = ()
 ) -> None:
-    """Store the results of a trial's folds, without the large predictions.
+    """Store the results of a trial's folds, except for the predictions.
 
-    Infinite scores become nan, because plus infinity would be the best score of all.
-    Scores whose sum overflows become nan too.
+    Infinite scores become nan, because positive infinity would count as the best score.
+    If the sum of the scores overflows, all of them become nan.
     """
     trial.folds = []
     for fold in results:
@@ -165,9 +172,9 @@ def take_folds(
 
 
 def _named(scores: Mapping[str, float], metrics: Sequence[str]) -> dict[str, Any]:
-    """Return scores with the names and order of the given metrics.
+    """Return the scores by metric, in the order of `metrics`.
 
-    A callable scorer may change the order. A single number for a failure applies to
-    every metric.
+    A callable scorer may return the metrics in another order. The single score of a
+    failed fold is used for every metric.
     """
     return {name: scores.get(name, scores.get(SINGLE)) for name in metrics or scores}

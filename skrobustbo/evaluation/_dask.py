@@ -1,9 +1,9 @@
-"""Fit folds on a Dask cluster, each in a known thread.
+"""Fit folds on a Dask cluster, with each fold assigned to one worker.
 
-joblib lets Dask decide where a fold runs and whether it runs again. Dask sends a fold
-that killed its worker to another worker, and blames the folds that waited beside it.
-joblib gives up after ten seconds without workers. Here, each fold is pinned to one
-worker, and the scheduler reports which worker died.
+joblib lets Dask decide where a fold runs and whether it runs again. If a fold kills its
+worker, Dask sends it to another worker, and also blames the folds that were waiting on
+the dead worker. joblib gives up after ten seconds without workers. Here, each fold is
+pinned to one worker, and the scheduler reports which worker died.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ _OURS = ("workers", "allow_other_workers", "retries", "key", "pure")
 
 
 def is_dask(backend: Any) -> bool:
-    """Return whether folds go to Dask, which may not be installed."""
+    """Return whether a joblib backend is the Dask backend."""
     return is_a("DaskDistributedBackend", backend)
 
 
 class DaskPool(WorkerPool):
-    """The threads of a cluster's workers, including workers that join later.
+    """Pool of all worker threads in a Dask cluster.
 
-    With a time limit for folds, a worker fits one fold at a time. At most one fold per
-    thread is sent, whatever `pre_dispatch` is.
+    Workers may join at any time. With a time limit for folds, a worker fits one fold at
+    a time. Each thread receives at most one fold at a time, regardless of
+    `pre_dispatch`.
     """
 
     pause = POLL
@@ -88,7 +89,10 @@ class DaskPool(WorkerPool):
     def run(
         self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
     ) -> Generator[Outcome]:
-        """Fit folds, without blocking a thread if this is itself a task."""
+        """Fit the waiting folds and yield their results.
+
+        If the search itself is a Dask task, it does not block a worker thread.
+        """
         with self._backend.retrieval_context():
             yield from super().run(waiting, needs)
 
@@ -98,7 +102,10 @@ class DaskPool(WorkerPool):
         return n_threads if self._seconds == math.inf else min(1, n_threads)
 
     def _there(self) -> dict[str, int]:
-        """Return the workers and their threads; TimeoutError if they stay away."""
+        """Return the number of threads of each worker.
+
+        Raise a TimeoutError if there has been no worker for too long.
+        """
         there: dict[str, int] = self._client.ncores(self._allowed)
         now = time.monotonic()
         if there:
@@ -116,7 +123,7 @@ class DaskPool(WorkerPool):
         return there
 
     def _look(self) -> None:
-        """Update the workers that arrived, left or became ready."""
+        """Update the list of workers and their state."""
         if time.monotonic() < self._next_look:
             return
         there = self._there()
@@ -152,7 +159,7 @@ class DaskPool(WorkerPool):
         self._places.append(Place(self._client, address, n_slots, self._data, settings))
 
     def _check_start(self, place: Place) -> None:
-        """Count workers that die before they are ready; raise any other error."""
+        """Record whether a worker has started or died, and raise any other error."""
         if place.is_known:
             return
         error = place.trouble()
@@ -176,7 +183,7 @@ class DaskPool(WorkerPool):
             )
 
     def _check_process(self, process: tuple[str, int]) -> None:
-        """Raise an error if a late fold would kill this process."""
+        """Raise a ValueError if stopping a late fold would end this process."""
         if self._seconds < math.inf and process == this_process():
             raise ValueError(
                 "The 'fit_timeout' of RobustBayesSearchCV must be None unless folds "

@@ -1,4 +1,4 @@
-"""The workers in a Dask cluster, and the tasks sent to them."""
+"""Workers of a Dask cluster and the tasks that run on them."""
 
 from __future__ import annotations
 
@@ -31,23 +31,26 @@ REPLACED = "another worker received the fold"
 
 
 def is_a(name: str, what: Any) -> bool:
-    """Compare a Dask object's class by name, because Dask may not be installed."""
+    """Return whether the class of an object has the given name.
+
+    The class itself cannot be imported, because Dask may not be installed.
+    """
     return type(what).__name__ == name
 
 
 class Place:
-    """A worker in the cluster, with a slot for a fold in each thread.
+    """A worker of the cluster, with slots for folds.
 
     Attributes
     ----------
     is_lost : bool
-        Whether the worker has left.
+        Whether the worker has left the cluster.
     was_alone : bool
-        Whether it was running a single fold when it was lost.
+        Whether the worker was running a single fold when it was lost.
     is_known : bool
-        Whether its startup has been recorded.
+        Whether the outcome of the worker's start has been recorded.
     process : tuple or None
-        Machine name and process ID; None until the worker is ready.
+        Host name and process ID, or None until the worker is ready.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class Place:
         return sum(slot.fold is not None for slot in self.slots)
 
     def trouble(self) -> BaseException | None:
-        """Return the error that prevented it from becoming ready, if any."""
+        """Return the error that occurred when the worker started, or None."""
         future = self.start.future
         if not future.done():
             return None
@@ -82,7 +85,7 @@ class Place:
         return error
 
     def lose(self) -> None:
-        """Give up on the worker and its folds, any of which may have killed it."""
+        """Give up the worker and mark its unfinished folds as lost."""
         if self.is_lost:
             return
         self.is_lost = True
@@ -97,7 +100,7 @@ class Place:
 
 
 class _DaskSlot:
-    """A thread in a worker."""
+    """A worker thread that fits one fold at a time."""
 
     end_time = math.inf
 
@@ -108,16 +111,16 @@ class _DaskSlot:
 
     @property
     def future(self) -> Future[Any] | None:
-        """The current task: a fold, or the preparation for one."""
+        """The future of the current fold, or of the worker's start."""
         if self.task is not None:
             return self.task.future
         start = self._place.start.future
         return None if start.done() else start
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Return whether a fold can start at once.
+        """Return whether a fold can start now.
 
-        With `alone`, no other fold may run in the process.
+        If `alone` is true, no other fold may run in the same process.
         """
         place = self._place
         if place.is_lost or place.process is None or self.fold is not None:
@@ -152,9 +155,9 @@ class _DaskSlot:
         return result
 
     def _loss(self, error: Exception) -> Exception:
-        """Return the error of a fold without a result.
+        """Return the error that explains why a fold has no result.
 
-        Dask also cancels a fold if its data were lost with a worker.
+        Dask also cancels a fold when the worker that stores its data is lost.
         """
         place = self._place
         lives = isinstance(error, CancelledError)
@@ -168,7 +171,7 @@ class _DaskSlot:
 
 
 class _Task:
-    """A task for one worker."""
+    """A task for a particular worker."""
 
     def __init__(self, place: Place, function: Callable[..., Any], *args: Any) -> None:
         client = place.client
@@ -185,7 +188,7 @@ class _Task:
             self.settle(result)
 
     def has_result(self) -> bool:
-        """Return whether the fold finished, possibly with an error."""
+        """Return whether the fold has finished, with or without an error."""
         if not self.future.done():
             return False
         error = self.future.exception()
@@ -206,7 +209,7 @@ class _Task:
 
 
 def nothing() -> None:
-    """Give an adaptive cluster a reason to start a worker."""
+    """Do nothing, but make an adaptive cluster start a worker."""
 
 
 def hold(shared: Shared) -> Shared:
@@ -223,9 +226,9 @@ def prepare(shared: Shared) -> tuple[str, int]:
 
 
 def fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) -> Any:
-    """Fit a fold as a joblib task would, but only once.
+    """Fit a fold, or return `REPLACED` if it was meant for another process.
 
-    Dask sends the fold again to a worker that returns at the same address.
+    If a new worker has the same address as a dead one, Dask sends the fold again.
     """
     if process != this_process():
         return REPLACED
@@ -240,7 +243,10 @@ def fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) ->
 
 
 class _Alarm:
-    """Ends the process after some time, even if it holds the interpreter lock."""
+    """Context manager that ends the process after a time limit.
+
+    It works even if other code holds the interpreter lock.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

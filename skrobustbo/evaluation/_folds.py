@@ -1,4 +1,4 @@
-"""Fit folds on joblib, yield results as they finish, and recover from worker deaths."""
+"""Fit folds with joblib, and recover when a worker process dies."""
 
 from __future__ import annotations
 
@@ -37,20 +37,21 @@ STARTS = 10
 
 @dataclass(frozen=True)
 class Fold:
-    """One candidate on one split.
+    """A candidate to evaluate on one split.
 
     Attributes
     ----------
     candidate, split : int
-        Number of the candidate, and number of the split.
+        Numbers of the candidate and the split.
     params : dict
         Parameters of the candidate.
     settings : dict
         Arguments for scikit-learn's fit-and-score function.
     amount : float or None
-        Amount of the resource; None for the full amount.
+        Amount of the resource, or None for the full amount.
     model : bytes or None
-        The model fitted with a smaller amount, to continue from; None to fit anew.
+        Pickled model that was fitted with a smaller amount. The fit continues from it,
+        or starts from scratch if it is None.
     """
 
     candidate: int
@@ -62,40 +63,40 @@ class Fold:
 
     @property
     def key(self) -> FoldId:
-        """Identifies the fold in its search."""
+        """Numbers of the candidate and the split, which identify the fold."""
         return self.candidate, self.split
 
 
 class Work(Protocol):
-    """Everything that workers need to fit folds.
+    """Interface of an object that fits the folds of a search.
 
     Attributes
     ----------
     nested : bool
-        Whether folds may run their own jobs.
+        Whether a fold may start parallel jobs.
     settings : dict
-        Settings, of which `error_score` is used.
+        Settings that include `error_score`.
     """
 
     nested: bool
     settings: dict[str, Any]
 
     def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
-        """Return the key of a fold, its result and its duration in seconds."""
+        """Fit a fold and return its key, its result and its duration in seconds."""
 
     def failed(self, fold: Fold, reason: str) -> RawResult:
-        """Return the result of a fold that never returned."""
+        """Return the result of a fold that failed for the given reason."""
 
     def alone(self, fold: Fold) -> Work:
-        """Return a copy with only what one fold needs."""
+        """Return a copy that contains only the data for one fold."""
 
 
 @dataclass
 class Job:
-    """Everything that the folds of a search share.
+    """Data and settings that all folds of a search share.
 
-    If `nested` is true, the estimator may run its own jobs. A fold may use part of
-    `resource`, and at most `n_threads` threads.
+    If `nested` is true, the estimator may start parallel jobs. A fold may use part of
+    `resource` and at most `n_threads` threads.
     """
 
     estimator: Any
@@ -130,7 +131,7 @@ class Job:
         return _fit_fold(**self._task(fold))
 
     def alone(self, fold: Fold) -> Job:
-        """Return the job with only the rows of one fold."""
+        """Return a copy of the job with only the split of one fold."""
         return replace(self, splits={fold.split: self.splits[fold.split]})
 
     def failed(self, fold: Fold, reason: str) -> RawResult:
@@ -138,7 +139,7 @@ class Job:
 
 
 class BatchPool:
-    """Workers that fit folds; use it as a context.
+    """Pool of workers that fit folds, used as a context manager.
 
     Attributes
     ----------
@@ -183,11 +184,11 @@ class BatchPool:
     ) -> Generator[tuple[FoldId, RawResult]]:
         """Fit the waiting folds and yield each result as soon as it is available.
 
-        Folds added in the meantime are left for the next call. If a worker dies, new
-        workers are started, and the running folds are fitted again one at a time, to
-        find the fold that kills workers. A fold that does so twice counts as failed, as
-        do the remaining folds of its candidate. Folds that may no longer start are left
-        out. `needs` is ignored, because all folds are needed here.
+        Folds that are added during a call are left for the next call. If a worker dies,
+        new workers are started. To find the fold that kills workers, the running folds
+        are then fitted again one at a time. A fold that kills its worker twice counts
+        as failed, and so do the remaining folds of its candidate. Folds that must not
+        start any more are skipped. `needs` is ignored, because all folds are needed.
         """
         folds = list(waiting)
         waiting.clear()
@@ -217,7 +218,7 @@ class BatchPool:
     def _one_at_a_time(
         self, fold: Fold, left: dict[FoldId, Fold]
     ) -> Iterator[tuple[FoldId, RawResult]]:
-        """Fit a suspect; if it kills workers, drop its candidate's other folds."""
+        """Fit a fold alone; if it kills its workers, mark its candidate as failed."""
         if fold.key not in left or not self._stops.admits(fold.candidate):
             return
         result = self._alone(left.pop(fold.key))
@@ -230,7 +231,7 @@ class BatchPool:
             yield other.key, self._job.failed(other, death(fold))
 
     def _calls(self, folds: Sequence[Fold], sent: list[Fold]) -> Iterator[Any]:
-        """Yield the tasks of folds and record those sent to the workers."""
+        """Yield the task of each fold, and append the fold to `sent`."""
         for fold in folds:
             if not self._stops.admits(fold.candidate):
                 return
@@ -238,7 +239,7 @@ class BatchPool:
             yield self._job.call(fold)
 
     def _alone(self, fold: Fold) -> RawResult | None:
-        """Fit one fold while no other fold is running; None if it kills its workers."""
+        """Fit one fold alone, or return None if it repeatedly kills its worker."""
         for _ in range(LIVES):
             self._wake()
             if found := self._survived([self._job.call(fold)]):
@@ -249,16 +250,13 @@ class BatchPool:
         return None
 
     def _wake(self) -> None:
-        """Wait until a worker answers, so that no fold is blamed for an earlier death.
-
-        Starting a worker takes longer than many folds do.
-        """
+        """Wait for the workers, so that no fold is blamed for an earlier death."""
         for _ in range(STARTS):
             if self._survived([delayed(_nothing)()] * self.n_workers):
                 return
 
     def _survived(self, calls: list[Any]) -> list[Any] | None:
-        """Return the tasks' outcome; if a worker died, return None with new workers."""
+        """Return the results of tasks, or None if a worker died and was replaced."""
         try:
             return list(self._parallel(calls))
         except Exception as error:
@@ -275,25 +273,24 @@ class BatchPool:
 
 
 def is_loss(error: Exception) -> bool:
-    """Return whether an error means that a worker died.
+    """Return whether an error means that a worker process died.
 
-    A pool of processes is then broken. Ray's error is recognised by its class name,
-    because Ray may not be installed.
+    Ray's error is recognised by its class name, because Ray may not be installed.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
     return isinstance(error, BrokenProcessPool) or "RayActorError" in names
 
 
 def leaves_cores(n_workers: int) -> bool:
-    """Return whether folds may run their own jobs.
+    """Return whether the workers leave cores for parallel jobs inside folds.
 
-    If folds use every core, inner jobs would only slow them down.
+    If the workers use every core, such jobs would only slow them down.
     """
     return bool(n_workers < max(2, cpu_count()))
 
 
 def death(fold: Fold) -> str:
-    """Return the message for a fold that kills its workers."""
+    """Return the error message for a fold that kills its workers."""
     return (
         f"The worker process died {LIVES} times or more while it fitted "
         f"{shown(fold.params)}, perhaps because it ran out of memory."
@@ -301,7 +298,7 @@ def death(fold: Fold) -> str:
 
 
 def _failed(settings: dict[str, Any], reason: str) -> RawResult:
-    """Return a substitute result for a fold without one."""
+    """Return the result of a fold that failed for the given reason."""
     error_score = settings["error_score"]
     named = metric_names(settings["scorer"])
     scores = dict.fromkeys(named, error_score) if named else error_score
@@ -313,13 +310,13 @@ def _failed(settings: dict[str, Any], reason: str) -> RawResult:
 
 
 def _nothing() -> None:
-    """Do nothing, but show that a worker is running and has imported its modules."""
+    """Do nothing, but show that a worker has started and imported its modules."""
 
 
 def _can_be_printed(params: dict[str, Any]) -> bool:
-    """Return whether all values can be printed as plain text in a terminal.
+    """Return whether the parameters are safe to print in a terminal.
 
-    scikit-learn prints them unchanged in its message about each fold.
+    scikit-learn prints them unchanged in its messages about folds.
     """
     with suppress(Exception):
         text = "".join(f"{name}={value}" for name, value in params.items())
@@ -329,7 +326,7 @@ def _can_be_printed(params: dict[str, Any]) -> bool:
 
 
 def _inside(nested: bool, n_threads: int) -> Any:
-    """Return a joblib context that limits a fold's threads for inner searches."""
+    """Return a joblib context that limits the threads of jobs inside a fold."""
     if not nested:
         backend = SequentialBackend(inner_max_num_threads=n_threads)
         return parallel_config(backend=backend)
@@ -347,11 +344,11 @@ def _fit_fold(
     recorder: Recorder | None = None,
     **kwargs: Any,
 ) -> tuple[FoldId, RawResult, float]:
-    """Fit and score one fold with limited inner threads and without autologging.
+    """Fit and score one fold with a thread limit and without autologging.
 
-    The limit does not depend on the number of jobs, so neither do the scores. If the
-    fold uses part of a resource, the result includes the model if a later fit can
-    continue from it.
+    The thread limit, and therefore the scores, do not depend on the number of jobs. If
+    the fold uses part of a resource, the result includes the fitted model if a later
+    fit can continue from it.
     """
     start = time.perf_counter()
     keeps = fold.amount is not None and resource != ROWS

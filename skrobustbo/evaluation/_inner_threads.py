@@ -1,4 +1,4 @@
-"""The thread limit of a fold, and estimators that want more threads."""
+"""Limit the number of threads that each fold uses."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _EAGER = {"catboost": "thread_count", "lightgbm": "n_jobs", "xgboost": "n_jobs"}
 
 
 def limit_of(backend: Any) -> int:
-    """Return a fold's number of threads: the joblib backend's setting, or one.
+    """Return the backend's number of threads per fold, which is one by default.
 
     Raises
     ------
     ValueError
-        If it is not a positive integer.
+        If the backend's setting is not a positive integer.
     """
     n_threads = getattr(backend, "inner_max_num_threads", None)
     if n_threads is None:
@@ -39,7 +39,7 @@ def limit_of(backend: Any) -> int:
 
 
 def held(estimator: Any, n_threads: int) -> Any:
-    """Return a clone of an estimator whose parts use at most `n_threads` threads."""
+    """Return a clone of an estimator that uses at most `n_threads` threads."""
     own = clone(estimator)
     names = _beyond(own, n_threads)
     return own.set_params(**dict.fromkeys(names, n_threads)) if names else own
@@ -48,10 +48,9 @@ def held(estimator: Any, n_threads: int) -> Any:
 def held_params(
     estimator: Any, params: Mapping[str, Any], n_threads: int
 ) -> Mapping[str, Any]:
-    """Return a candidate's params, adjusted so that a limited estimator stays limited.
+    """Return a candidate's params, and limit the threads of estimators in them.
 
-    Additional params limit estimators among the values. The candidate's own thread
-    settings stay unchanged.
+    Thread settings that the candidate contains stay unchanged.
     """
     # Lists such as the steps of a pipeline also contain estimators.
     if not any(has_params(v) or isinstance(v, list | tuple) for v in params.values()):
@@ -64,7 +63,7 @@ def held_params(
 def warn_of_idle_cores(
     estimator: Any, n_threads: int, n_workers: int, owner: str
 ) -> None:
-    """Warn if a limit keeps an estimator from using idle cores as it was set to."""
+    """Warn if the thread limit prevents an estimator from using idle cores."""
     wants = {k: v for k, v in _beyond(estimator, n_threads).items() if v is not None}
     if not wants or n_workers >= cpu_count():
         return
@@ -80,10 +79,11 @@ def warn_of_idle_cores(
 
 
 def _beyond(estimator: Any, n_threads: int) -> dict[str, Any]:
-    """Return the parameters that let an estimator and its parts use more threads.
+    """Return the parameters with which an estimator exceeds `n_threads` threads.
 
-    Unset parameters are None. By scikit-learn's convention, ``n_jobs=None`` means one
-    job; for the other names, the library decides.
+    Parameters of nested estimators are included. A value of None means that the
+    parameter is not set. By scikit-learn's convention, ``n_jobs=None`` means one job;
+    for other parameters, the default depends on the library.
     """
     params = estimator.get_params()
     parts = {f"{name}__": part for name, part in params.items() if has_params(part)}
@@ -106,7 +106,7 @@ def _beyond(estimator: Any, n_threads: int) -> dict[str, Any]:
 
 
 def _eager_name(estimator: Any) -> str | None:
-    """Return the thread parameter of an estimator that uses every core by default."""
+    """Return the thread parameter of an estimator that uses all cores by default."""
     roots = (str(cls.__module__).partition(".")[0] for cls in type(estimator).__mro__)
     name = next((_EAGER[root] for root in roots if root in _EAGER), None)
     if name is None or name in estimator.get_params(deep=False):

@@ -1,8 +1,8 @@
-"""The workers of a joblib backend, each of which gets one fold at a time.
+"""Pool of joblib workers that receive one fold at a time.
 
 `joblib.Parallel` takes its tasks from an iterator, which cannot wait for the result of
-an earlier task. Folds are therefore submitted to the backend directly, as `Parallel`
-does itself.
+an earlier task. Folds are therefore submitted directly to the backend, as `Parallel`
+itself does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _SECONDS_TO_ACCEPT = 10.0
 
 
 class JoblibPool(WorkerPool):
-    """The workers of a joblib backend, or this process if there is a single job.
+    """Pool of joblib workers.
+
+    A single job runs in the current process.
 
     Raises
     ------
@@ -77,8 +79,8 @@ class JoblibPool(WorkerPool):
     def _wait_for_acceptance(self) -> None:
         """Wait until the backend has taken every task out of its queue.
 
-        If loky has to kill its workers before that, it forgets the task but not its
-        number in the queue, and one of its threads shows the user a KeyError.
+        If loky kills its workers earlier, it deletes a task but leaves the task's
+        number in the queue. One of its threads then prints a KeyError.
         """
         end = time.monotonic() + _SECONDS_TO_ACCEPT
         for slot in self._workers:
@@ -96,7 +98,7 @@ class JoblibPool(WorkerPool):
         self._parallel.__exit__(None, None, None)
 
     def submit(self, fold: Fold) -> tuple[Future[Any], Any]:
-        """Return a fold's future, and the backend's handle for its task."""
+        """Submit a fold and return its future and the backend's task."""
         future: Future[Any] = Future()
         if self._inline:
             future.set_result(self._job.fit(fold))
@@ -129,7 +131,7 @@ class JoblibPool(WorkerPool):
                 yield key, result
 
     def lose(self) -> None:
-        """Replace the workers after one has died, and give up on their folds."""
+        """Replace the workers after one has died, and give up unfinished folds."""
         lost = [slot for slot in self._workers if slot.fold and not slot.has_result()]
         for slot in lost:
             slot.give_up(WorkerDiedError(alone=len(lost) == 1))
@@ -138,7 +140,7 @@ class JoblibPool(WorkerPool):
 
 
 class _Slot:
-    """A place for one running fold."""
+    """A slot in which one fold runs at a time."""
 
     end_time = math.inf
 
@@ -150,7 +152,7 @@ class _Slot:
         self.alone = False
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Return whether a fold can start at once."""
+        """Return whether a fold can start now."""
         busy = [slot for slot in self._pool._workers if slot.fold is not None]
         alone = alone or any(slot.alone for slot in busy)
         return self.fold is None and not (busy and alone)
@@ -163,14 +165,14 @@ class _Slot:
         return self.future is not None and self.future.done()
 
     def has_result(self) -> bool:
-        """Return whether the fold finished, possibly with an error of its own."""
+        """Return whether the fold has finished without losing its worker."""
         if self.future is None or not self.future.done():
             return False
         error = self.future.exception()
         return not (isinstance(error, Exception) and is_loss(error))
 
     def give_up(self, error: Exception) -> None:
-        """Record that the fold's worker is gone."""
+        """Set the error of a fold whose worker has died."""
         self.future = Future()
         self.future.set_exception(error)
 
@@ -183,7 +185,10 @@ class _Slot:
 
 
 def _settle(future: Future[Any], backend: Any, out: Any) -> None:
-    """Forward the outcome of a task; any of the backend's threads may call this."""
+    """Copy the outcome of a backend task to its future.
+
+    The backend may call this function in any thread.
+    """
     try:
         (result,) = backend.retrieve_result_callback(out)
     except BaseException as error:
@@ -201,7 +206,7 @@ def _unless_given_up(say: Callable[[Any], None], what: Any) -> None:
 
 
 def _fit(shared: Shared, fold: Fold) -> tuple[FoldId, RawResult, float]:
-    """Fit a fold under the settings of the session."""
+    """Fit a fold with the settings and warning filters of the main process."""
     with sklearn.config_context(**shared.config), warnings.catch_warnings():
         shared.set_filters()
         return shared.job.fit(fold)

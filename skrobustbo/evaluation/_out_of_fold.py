@@ -1,4 +1,4 @@
-"""Collection of the out-of-fold predictions of a search."""
+"""Collect the out-of-fold predictions of a search."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ Array = NDArray[Any]
 
 @dataclass
 class OutOfFold:
-    """Each candidate's predictions for the test rows of all folds.
+    """Predictions of each candidate for the test rows of all folds.
 
     Attributes
     ----------
     recorder : Recorder or None
-        Records a fold's predictions; None if they are not needed.
+        Recorder of predictions, or None if they are not needed.
     job : Job
-        What the folds share: the data, the splits and the scorer's arguments.
+        The data, splits and settings that all folds share.
     kept : dict of int to list of (array or None)
-        Predictions by finished candidate and split; None where there are none.
+        Predictions of each finished candidate by split; None if a fold has no
+        predictions.
     """
 
     recorder: Recorder | None = None
@@ -36,15 +37,15 @@ class OutOfFold:
 
     @property
     def n_classes(self) -> int | None:
-        """Number of classes, 0 for a regressor; None without predictions."""
+        """Number of classes (0 for a regressor), or None if nothing is recorded."""
         return None if self.recorder is None else len(self.recorder.classes)
 
     def check(self, splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
         """Raise a ValueError if predictions are needed but splits are in time order.
 
         The rows of a time series depend on each other, and each split trains on more
-        rows than the one before. A bootstrap of the rows would therefore show far too
-        little noise. The rows may also be in reverse order.
+        rows than the previous one. Bootstrapping the rows would therefore greatly
+        underestimate the noise. The rows may also be in reverse order.
         """
         if self.recorder is None:
             return
@@ -62,8 +63,5 @@ class OutOfFold:
             )
 
     def take(self, number: int, results: Iterable[FoldResult]) -> None:
-        """Store the predictions of a candidate.
-
-        A checkpoint may also return predictions that are no longer needed.
-        """
+        """Store the predictions of a candidate."""
         self.kept[number] = [result.predictions for result in results]

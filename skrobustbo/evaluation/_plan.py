@@ -1,4 +1,4 @@
-"""The plan of a search: which fold is next, and when a candidate is finished."""
+"""Plan which fold is fitted next, and when a candidate is finished."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ ScheduleName = Literal["rounds", "window", "free"]
 
 @dataclass(frozen=True)
 class Schedule:
-    """Decides when to ask the optimizer for candidates and tell it their values.
+    """Rules for when to ask the optimizer for candidates and tell it their values.
 
     Attributes
     ----------
     n_at_once : int, default=1
-        Number of candidates requested at once. They form a batch.
+        Number of candidates in a batch, which are requested together.
     n_in_flight : int, default=1
         Number of batches evaluated at the same time.
     in_order : bool, default=True
-        Whether to pass on batches in the order requested, even if a later one finishes
-        first.
+        Whether to tell the optimizer about batches in the order in which they were
+        requested, even if a later batch finishes first.
     racing : Races, default=None
-        Stops candidates that cannot win. None: every fold of every candidate is fitted.
+        Rules for stopping candidates early. If None, every fold of every candidate is
+        fitted.
     """
 
     n_at_once: int = 1
@@ -40,19 +41,19 @@ class Schedule:
 
     @classmethod
     def named(cls, name: str, batch_size: int, racing: Races | None = None) -> Schedule:
-        """Return a schedule by name."""
+        """Return the schedule with the given name."""
         n = int(batch_size)
         n_at_once, n_in_flight = (n, 1) if name == "rounds" else (1, n)
         return cls(n_at_once, n_in_flight, name != "free", racing)
 
     @property
     def is_live(self) -> bool:
-        """Whether the next folds to fit depend on results of other folds."""
+        """Whether the next folds to fit depend on the results of other folds."""
         return self.n_in_flight > 1 or self.racing is not None
 
     @property
     def n_open(self) -> int | None:
-        """Number of the latest batches that may be unfinished; None for any number."""
+        """Number of the latest batches that may be unfinished, or None for no limit."""
         return self.n_in_flight if self.in_order and self.racing is None else None
 
 
@@ -69,20 +70,21 @@ class Running:
     known : list of (FoldId, FoldResult)
         Results of the other folds, taken from an earlier run.
     race : Race or None
-        The candidate's race; None to fit all its folds.
+        Stopping rule for the candidate. If None, all its folds are fitted.
     results : dict of int to FoldResult
         Results by split.
     errors : dict of int to Exception
-        Exceptions by split, for folds that may not be needed.
+        Exceptions by split. An exception is ignored if its fold is not needed.
     n_used : int
-        Number of folds used so far, in the order of the splits. Decisions depend only
-        on these folds.
+        Number of folds used so far. Folds are used in the order of the splits, and
+        decisions depend only on these folds.
     is_over : bool
         Whether no more folds are needed.
     chance : float
-        Probability that the candidate beats the best one; initially 1.
+        Probability that the candidate beats the best one so far; initially 1.
     estimate : (float, float) or None
-        The expected mean score of a stopped candidate, and its standard deviation.
+        Expected mean score of a candidate that was stopped early, and its standard
+        deviation.
     """
 
     trial: Evaluation
@@ -104,24 +106,24 @@ class Running:
 
 @dataclass(eq=False)
 class Batch:
-    """The candidates of one request, and their task in scikit-learn's callbacks."""
+    """Candidates that were requested together, and their callback task."""
 
     candidates: list[Running]
     task: Any = None
 
     @property
     def over(self) -> list[Running]:
-        """The finished candidates; a search may end before all are finished."""
+        """The candidates that are finished."""
         return [candidate for candidate in self.candidates if candidate.is_over]
 
 
 class Plan:
-    """The running candidates, and the folds that wait for a worker.
+    """The running candidates and the folds that are waiting for a worker.
 
     Attributes
     ----------
     waiting : deque of Fold
-        Folds to fit, the most urgent first.
+        Folds to fit, with the most urgent fold first.
     """
 
     def __init__(
@@ -140,10 +142,11 @@ class Plan:
         self._known: list[Done] = []
 
     def fill(self) -> bool:
-        """Pass on finished batches and request new ones; return whether any are left.
+        """Process finished batches and request new ones.
 
-        A new batch is requested after each finished one, so the candidates depend on
-        the order of the batches, and not on which fold was faster.
+        Return whether any batches are left. A new batch is requested after each
+        finished one, so the candidates depend on the order of the batches and not on
+        the speed of individual folds.
         """
         while True:
             if not self._is_last and len(self._batches) < self._schedule.n_in_flight:
@@ -155,11 +158,11 @@ class Plan:
                 return bool(self._batches)
 
     def take(self, key: FoldId, result: Any) -> bool:
-        """Take the outcome of a fold; return whether its candidate is finished.
+        """Record the outcome of a fold and return whether its candidate is finished.
 
-        Results must not depend on which fold was faster. A fold that arrives after its
-        candidate has finished is therefore ignored, and an exception in a race is
-        raised only after all earlier folds of the candidate.
+        The search must not depend on which fold finishes first. A result that arrives
+        after its candidate has finished is therefore ignored. In a race, an exception
+        is raised only after all earlier folds of the candidate have been used.
         """
         number, split = key
         candidate = self._candidates.get(number)
@@ -184,12 +187,12 @@ class Plan:
         return candidate.is_over
 
     def needs(self, fold: Fold) -> bool:
-        """Return whether a fold's candidate still needs it."""
+        """Return whether a fold is still needed."""
         candidate = self._candidates.get(fold.candidate)
         return candidate is not None and not candidate.is_over
 
     def finish(self) -> None:
-        """End the search: pass on the finished candidates and drop the others."""
+        """Report the finished candidates, drop the others and end the search."""
         while self._batches:
             self._leave(self._batches[0])
 
@@ -207,7 +210,7 @@ class Plan:
             self._sort()
 
     def _take_known(self) -> bool:
-        """Use the next result from an earlier run; return whether there was one."""
+        """Use the next result from an earlier run and return whether there was one."""
         if not self._known:
             return False
         first = min(self._known, key=lambda known: (known[1].turn, known[0]))
@@ -216,7 +219,7 @@ class Plan:
         return True
 
     def _tell_next(self) -> bool:
-        """Pass on the next finished batch; return whether there was one."""
+        """Report the next finished batch and return whether there was one."""
         in_turn = self._batches[:1] if self._schedule.in_order else self._batches
         for batch in in_turn:
             if all(candidate.is_over for candidate in batch.candidates):
@@ -236,7 +239,7 @@ class Plan:
     # Races ----------------------------------------------------------------------------
 
     def _racing_of(self, candidate: Running) -> Races | None:
-        """Return the racing rules; None for evaluations with part of the resource."""
+        """Return the racing rules, or None if the candidate does not race."""
         return self._schedule.racing if candidate.trial.resource is None else None
 
     def _is_over(self, candidate: Running) -> bool:
@@ -265,11 +268,11 @@ class Plan:
             racing.complete(candidate.race, scores)
 
     def _sort(self) -> None:
-        """Sort the waiting folds of races by urgency.
+        """Sort the waiting folds by urgency when candidates race.
 
-        First comes the next fold of the candidate that is most likely to win, then the
-        first folds of new candidates. Folds after an unknown result come last, because
-        they may not be needed.
+        The next fold of the candidate that is most likely to win comes first, followed
+        by the first folds of new candidates. Folds that follow a missing result come
+        last, because they may not be needed.
         """
         # A fold comes back when its worker dies; by then, its candidate may be
         # finished.

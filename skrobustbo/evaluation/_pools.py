@@ -19,9 +19,9 @@ from skrobustbo.evaluation._timed import TimedPool
 def pool_of(
     job: Job, search: Any, stops: Stops, *, live: bool = False
 ) -> BatchPool | WorkerPool:
-    """Return a context with the workers of a search.
+    """Return the pool of workers for a search.
 
-    If `live` is true, folds may be added and removed while others are running.
+    If `live` is true, folds may be added and removed while other folds are running.
     """
     n_jobs, timeout = search.n_jobs, stops.fit_timeout
     backend, _ = get_active_backend()

@@ -1,4 +1,4 @@
-"""Recording of out-of-fold predictions in a worker."""
+"""Record out-of-fold predictions in a worker."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Recorder:
-    """Records the predictions behind a fold's score, in its worker.
+    """Records the predictions from which the score of a fold is computed.
 
-    It listens to the metric itself, so no prediction is made twice.
+    The metric function is wrapped, so that no prediction is computed twice.
 
     Attributes
     ----------
     scorer : scorer of make_scorer
-        The folds' scorer, or an equivalent one.
+        The scorer of the folds, or an equivalent scorer.
     metric : str or None
-        Name of the metric, if there are several.
+        Name of the metric, or None if there is only one.
     classes : array of shape (n_classes,)
-        Labels, which are stored by position; empty for a regressor.
+        Class labels; empty for a regressor. Predicted labels are stored as positions in
+        this array.
     """
 
     scorer: Any
@@ -47,7 +48,7 @@ class Recorder:
     classes: Array
 
     def fit_and_score(self, scorer: Any, **kwargs: Any) -> RawResult:
-        """Fit and score a fold; the result has `predictions` if they can be stored."""
+        """Fit and score a fold, and add its predictions if they can be stored."""
         tape: list[_Call] = []
         heard = with_score_function(
             self.scorer, _listening(score_function(self.scorer), tape)
@@ -66,7 +67,7 @@ class Recorder:
         return result
 
     def _kept(self, call: _Call) -> Array | None:
-        """Return predictions in their smallest form, or None if there is none."""
+        """Return the predictions in compact form, or None if they cannot be stored."""
         found = np.asarray(call.predicted)
         if found.ndim not in (1, 2) or len(found) != len(call.true):
             return None
@@ -91,9 +92,9 @@ class Recorder:
         return places.astype(np.min_scalar_type(len(self.classes) - 1))
 
     def decoded(self, kept: Array) -> Array:
-        """Return predictions in the form that the metric expects.
+        """Return stored predictions in the form that the metric expects.
 
-        A single column holds labels or the values of a single target, and never
+        A single column contains labels or the values of one target, never
         probabilities.
         """
         codes = kept.dtype.kind == "u"
@@ -113,7 +114,7 @@ class _Call:
     score: Any
 
     def scores_the_same(self, predicted: Array) -> bool:
-        """Return whether different predictions get nearly the same score."""
+        """Return whether other predictions have nearly the same score."""
         try:
             score = self.function(self.true, predicted, **self.settings)
         except Exception:  # metrics may raise anything for rounded numbers
@@ -122,7 +123,7 @@ class _Call:
 
 
 def _listening(function: Callable[..., Any], tape: list[_Call]) -> Callable[..., Any]:
-    """Return a metric that records its calls and keeps its signature."""
+    """Return the metric, wrapped so that it records its calls."""
 
     @wraps(function)
     def heard(true: Any, predicted: Any, **settings: Any) -> Any:
@@ -134,6 +135,6 @@ def _listening(function: Callable[..., Any], tape: list[_Call]) -> Callable[...,
 
 
 def flat(values: Any) -> Array:
-    """Return an array, without its second axis if there is a single column."""
+    """Return the values as an array, with a single column flattened."""
     found = np.asarray(values)
     return found.ravel() if found.shape[1:] == (1,) else found

@@ -1,4 +1,4 @@
-"""Progress of a search, printed as one updated line with `verbose=1`."""
+"""Print the progress of a search on a single line if `verbose=1`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FAR = 1e9
 
 
 def announce(n_splits: int, source: Source, journal: Journal) -> None:
-    """Print the number of fits, and how many a checkpoint already has."""
+    """Print the planned number of fits and a summary of the checkpoint."""
     n, most = source.n_planned, "at most " if source.schedule.racing else ""
     if source.resource is not None:
         full = count(n, "full evaluation")
@@ -38,7 +38,7 @@ def announce(n_splits: int, source: Source, journal: Journal) -> None:
 
 
 def counter(what: str, verbose: int) -> Callable[[int, int], None]:
-    """Return a callable that prints progress every ten seconds."""
+    """Return a function that prints the progress every ten seconds."""
     shown = time.monotonic()
 
     def tell(n_done: int, n: int) -> None:
@@ -52,11 +52,11 @@ def counter(what: str, verbose: int) -> Callable[[int, int], None]:
 
 
 class Progress:
-    """The progress line of a search, used as a context.
+    """Progress line of a search, used as a context manager.
 
-    A terminal shows one updated line. Elsewhere, there is a new line every ten seconds
-    and at the end. With `verbose=2` or more, each fold has its own lines, as in
-    scikit-learn, instead of the progress line.
+    In a terminal, the line is updated in place. Otherwise, a new line is printed every
+    ten seconds and at the end. With `verbose=2` or more, scikit-learn's messages about
+    each fold replace the progress line.
     """
 
     def __init__(self, search: Any, source: Source, stops: Stops) -> None:
@@ -76,7 +76,7 @@ class Progress:
             self._write(f"{self._so_far()}, {duration(seconds)}", end="\n")
 
     def begin(self) -> None:
-        """Start the clock at the first call, because earlier results took no time."""
+        """Start the clock at the first call, after stored results have been read."""
         if self._first is None:
             self._first = time.monotonic(), len(self._source.trials)
             self._shown = -math.inf if self._is_terminal else self._first[0]
@@ -111,7 +111,7 @@ class Progress:
         return f"{len(source.trials)} of {planned}, {score}"
 
     def _left(self, now: float) -> str:
-        """Return the remaining time, and whether `max_time` ends the search then."""
+        """Return a text with the estimated remaining time."""
         begun, n_known = self._first or (now, 0)
         n_done, limit = len(self._source.trials), self._stops.seconds_left
         seconds = math.inf

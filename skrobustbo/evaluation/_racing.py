@@ -1,7 +1,8 @@
-"""Racing: stop candidates that cannot win before all their folds are fitted.
+"""Racing: stop candidates early if they are unlikely to win.
 
-Notation: candidate i scores y_ik = f_i + b_k + e_ik on fold k of K. The fold effect b_k
-is common to all candidates, because some splits are easier; e_ik has variance s**2.
+Notation: the score of candidate i on fold k of K is y_ik = f_i + b_k + e_ik. The fold
+effect b_k is common to all candidates, because some splits are easier than others. The
+error e_ik has variance s**2.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ _LEAST = 3
 
 @dataclass(frozen=True)
 class FoldEffects:
-    """Fold effects, estimated from complete candidates.
+    """Fold effects, estimated from candidates with scores on all folds.
 
     Attributes
     ----------
     effects : array of shape (n_splits,)
-        How much higher the scores in each fold are; the effects sum to zero.
+        Mean deviation of the scores on each fold; the deviations sum to zero.
     variance : float
-        Variance s**2 that neither candidates nor folds explain.
+        Residual variance s**2 after removing candidate and fold effects.
     df : int
         Degrees of freedom of `variance`.
     unit : float, default=1.0
-        Unit of the scores in `variance`: a power of two, and 1 unless the squares of
-        scores would over- or underflow.
+        Unit of the scores in `variance`. This is 1, or another power of two if the
+        squares of the scores would otherwise overflow or underflow.
     """
 
     effects: Array
@@ -52,9 +53,10 @@ class FoldEffects:
 
     @classmethod
     def of(cls, scores: Array) -> FoldEffects | None:
-        """Return the effects, estimated from the better half of the candidates.
+        """Estimate the fold effects from the better half of the candidates.
 
-        Return None for fewer than three candidates or scores without variance.
+        Return None if there are fewer than three candidates, if there is only one
+        split, or if the variance is zero or overflows.
         """
         n, n_splits = scores.shape
         if n < _LEAST or n_splits < 2:
@@ -73,10 +75,11 @@ class FoldEffects:
         return cls(effects, variance, df, unit) if known else None
 
     def estimate(self, scores: Sequence[float]) -> Estimate:
-        """Return the mean score predicted from the first folds, and its error.
+        """Predict the mean score over all folds from the first folds.
 
-        After j of K folds, the error has variance s**2 (1/j - 1/K): folds are drawn
-        without replacement, so no uncertainty is left at the end.
+        Return the prediction and its standard error. After j of K folds, the error has
+        variance s**2 (1/j - 1/K). Folds are drawn without replacement, so no
+        uncertainty remains after the last fold.
         """
         j, n_splits = len(scores), len(self.effects)
         mean = float(np.mean(np.asarray(scores) - self.effects[:j]))
@@ -84,30 +87,31 @@ class FoldEffects:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of a mean over all folds, without fold effects."""
+        """Standard error of a mean score over all folds, excluding fold effects."""
         return self.unit * math.sqrt(self.variance / len(self.effects))
 
     @property
     def error_of_difference(self) -> float:
-        """Standard error of the difference between two such means on the same folds."""
+        """Standard error of the difference between two means over the same folds."""
         return math.sqrt(2) * self.standard_error
 
 
 @dataclass(frozen=True)
 class Race:
-    """The race of one candidate, fixed when the candidate is proposed.
+    """Stopping rule for one candidate, fixed when the candidate is proposed.
 
     Attributes
     ----------
     folds : FoldEffects
         The fold effects.
     beliefs : list of (float, float)
-        Mean and standard deviation of the candidate's score, without the noise of a
-        mean over folds, under each plausible model; empty without a model.
+        Prior mean and standard deviation of the candidate's score under each plausible
+        model, excluding the noise of a mean over folds. The list is empty if there is
+        no model.
     to_beat : float
-        The best mean score of a complete candidate, plus the margin.
+        Mean score to beat: the best mean score over all folds so far, plus the margin.
     allowance : float
-        Probability of error that stopping this candidate may use up.
+        Maximum probability of error at which the candidate may be stopped.
     """
 
     folds: FoldEffects
@@ -116,10 +120,11 @@ class Race:
     allowance: float
 
     def chance(self, scores: Sequence[float]) -> float:
-        """Return the probability that the candidate beats the best.
+        """Return the probability that the candidate beats the best one so far.
 
-        This is the largest probability over the models. The folds so far update each
-        prior. Student's t applies, because the variance is estimated from few folds.
+        The scores update the prior of each model, and the result is the largest
+        probability over the models. Student's t distribution is used, because the
+        variance is estimated from few folds.
         """
         unit = self.folds.unit
         mean, std = (value / unit for value in self.folds.estimate(scores))
@@ -137,7 +142,7 @@ class Race:
 
 
 def _updated(belief: Belief, mean: float, std: float) -> Belief:
-    """Return a normal belief, updated by an estimate with a normal error."""
+    """Return the posterior of a normal prior, given an estimate with normal error."""
     prior_mean, prior_std = belief
     precisions = np.array([1 / prior_std**2, 1 / std**2])
     updated = float(precisions @ [prior_mean, mean] / precisions.sum())
@@ -145,29 +150,29 @@ def _updated(belief: Belief, mean: float, std: float) -> Belief:
 
 
 class Races:
-    """The races of a search, which share one error budget.
+    """Stopping rules for the candidates of a search, which share one error budget.
 
     Under each model, the probability of ever stopping a candidate that is better than
-    the best by more than the margin is at most `delta`. Each stop spends the posterior
-    probability of an error; by the union bound, the sum must not exceed `delta`. Each
-    new candidate gets an equal share of the remaining budget: the remainder divided by
-    the number of planned candidates left or, beyond the plan, by two. Unused shares are
-    returned. The sum therefore never exceeds `delta`, however many candidates are
-    running.
+    the best one by more than the margin is at most `delta`. Stopping a candidate uses
+    up its posterior probability of being better. By the union bound, the sum of these
+    probabilities must not exceed `delta`. Each new candidate receives a share of the
+    remaining budget, which is divided by the number of planned candidates that are
+    left, but at least by two. Unused shares are returned to the budget. The sum
+    therefore never exceeds `delta`, regardless of how many candidates are running.
 
     Parameters
     ----------
     delta : float
-        The budget.
+        Error budget, which is a probability.
     margin : float
-        How much better a candidate must be to count, in standard errors of a mean score
-        without fold effects.
+        Smallest relevant improvement over the best candidate, in standard errors of a
+        mean score without fold effects.
     n_planned : int
         Number of planned candidates.
     score : callable
-        Returns the score of a fold's result; nan if it failed.
+        Returns the score of a fold result, or nan if the fold failed.
     beliefs : callable
-        Returns the models' predictions for a trial before its folds.
+        Returns each model's prediction of the score of a trial.
     """
 
     def __init__(
@@ -184,7 +189,7 @@ class Races:
         self._complete: list[Sequence[float]] = []
 
     def race(self, trial: Evaluation) -> Race | None:
-        """Return the race of a new candidate; None if it does not race."""
+        """Return the stopping rule for a new candidate, or None if there is none."""
         n_to_ask, self._n_to_ask = self._n_to_ask, self._n_to_ask - 1
         if len(self._complete) < _LEAST:
             return None

@@ -1,4 +1,4 @@
-"""Resources that a fold may use in part: training rows, trees, iterations."""
+"""Resources that a fold may use in part, such as training rows or trees."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _STREAM = 0x50
 
 @dataclass(frozen=True)
 class ResourceAxis:
-    """The resource that folds use, and how to apply an amount of it.
+    """A resource that folds may use in part.
 
     Attributes
     ----------
     name : str
-        "n_samples", or a parameter of the estimator.
+        "n_samples" or the name of an estimator parameter.
     full : int
-        The full amount.
+        The full amount of the resource.
     n_samples : int
         Number of rows in the data.
     seed : int
-        Seed for the subsets.
+        Seed for drawing subsets of the rows.
     strata : array of shape (n_samples,) or None
-        Class of each row, to stratify the subsets, if any.
+        Class of each row, used to stratify the subsets.
     groups : array of shape (n_samples,) or None
-        Group of each row, if any; subsets contain whole groups.
+        Group of each row. Subsets contain whole groups.
     """
 
     name: str
@@ -45,16 +45,16 @@ class ResourceAxis:
     groups: Rows | None = None
 
     def params(self, amount: float | None) -> Mapping[str, Any]:
-        """Return the parameter that sets an amount, if the resource is one.
+        """Return a dict with the parameter that sets the amount.
 
-        None means the full amount.
+        The dict is empty if the resource is the number of rows.
         """
         if self.name == ROWS:
             return {}
         return {self.name: self.full if amount is None else amount}
 
     def rows(self, train: Any, split: int, amount: float | None) -> Any:
-        """Return a split's training rows for an amount.
+        """Return the training rows of a split for the given amount.
 
         The rows for a smaller amount are a subset of the rows for a larger one.
         """
@@ -71,9 +71,9 @@ class ResourceAxis:
         return np.sort(self._by_class(train, rng)[:n])
 
     def _by_class(self, train: Rows, rng: np.random.Generator) -> Rows:
-        """Return rows in an order in which every prefix is stratified by class.
+        """Order the rows so that every prefix is stratified by class.
 
-        One row of each class comes first, so that none is missing.
+        One row of each class comes first, so that no class is missing.
         """
         train = rng.permutation(train)
         if self.strata is None:
@@ -87,7 +87,7 @@ class ResourceAxis:
         return train[np.argsort(place, kind="stable")]
 
     def _of_groups(self, train: Rows, n: int, rng: np.random.Generator) -> Rows:
-        """Return the rows of whole groups, about `n` in all."""
+        """Return about `n` rows that consist of whole groups."""
         groups = np.asarray(self.groups)[train]
         names, sizes = np.unique(groups, return_counts=True)
         order = rng.permutation(len(names))

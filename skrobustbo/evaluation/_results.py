@@ -1,4 +1,4 @@
-"""The table of results, including candidates evaluated in part."""
+"""Build the table of results, including partly evaluated candidates."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from skrobustbo._trials import Evaluation, FoldResult
 def results_of(
     search: BaseSearchCV, trials: Sequence[Evaluation], columns: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return `cv_results_`: scikit-learn's table with more columns.
+    """Return `cv_results_`: scikit-learn's table with additional columns.
 
-    If a candidate did not run on every fold, its missing scores and mean score are nan,
-    and its times cover the folds that ran. The mean score is also nan if the folds used
-    part of the resource.
+    If some folds of a candidate did not run, their scores and the mean score are nan,
+    and the mean times cover only the folds that ran. The mean score is also nan if the
+    folds used only part of the resource.
     """
     n_splits = search.n_splits_
     params = [trial.params for trial in trials]
@@ -53,10 +53,11 @@ def results_of(
 
 
 def _rank_in_part(results: dict[str, Any], trials: Sequence[Evaluation]) -> None:
-    """Rank a full evaluation first, even if all full evaluations failed.
+    """Rank full evaluations above partial ones, even if all of them failed.
 
-    Without any mean score, scikit-learn ranks all rows first. If the search ended
-    before any full evaluation, the largest amounts rank first, then the best scores.
+    If there is no mean score, scikit-learn ranks all rows first. If the search ended
+    before the first full evaluation, candidates are ranked by the amount of the
+    resource and then by score.
     """
     in_part = np.array([trial.resource is not None for trial in trials])
     for name in [name for name in results if name.startswith("rank_test_")]:
@@ -76,7 +77,7 @@ def _ranks_in_part(trials: Sequence[Evaluation], metric: str) -> NDArray[np.int3
 
 
 def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:
-    """Enter the scores of single folds, without a mean."""
+    """Fill in the scores of individual folds, but not their mean."""
     for k, fold in enumerate(folds):
         for which, scores in (("test", fold.test_scores), ("train", fold.train_scores)):
             for name, score in (scores or {}).items():
@@ -86,7 +87,7 @@ def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:
 def _counted(trial: Evaluation, n_splits: int) -> list[dict[str, Any]]:
     """Return the results of all folds in scikit-learn's format.
 
-    Scores that must not count towards a mean are nan.
+    Scores that must not enter the mean are nan.
     """
     n_missing, in_part = n_splits - len(trial.folds), trial.resource is not None
     folds = [_formatted(fold, blank=in_part) for fold in trial.folds]
@@ -108,7 +109,7 @@ def _formatted(fold: FoldResult, *, blank: bool) -> dict[str, Any]:
 
 @contextmanager
 def _no_warning_of_partial(trials: Sequence[Evaluation]) -> Iterator[None]:
-    """Suppress warnings about nan scores that only come from partial evaluations."""
+    """Suppress warnings about nan scores if only partial evaluations cause them."""
     partial = any(trial.is_partial for trial in trials)
     complete = [fold for t in trials if not t.is_partial for fold in t.folds]
     with warnings.catch_warnings():

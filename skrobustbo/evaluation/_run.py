@@ -1,4 +1,4 @@
-"""A search from the first split to the refit, for any source of candidates."""
+"""Run a search, from drawing the splits to refitting the best candidate."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from skrobustbo.evaluation._warm import WarmModels
 
 @dataclass
 class SearchRun:
-    """One call to the `fit` of a search, for any source of candidates.
+    """One call to the `fit` method of a search.
 
-    The constructor makes all checks that need no fits.
+    The constructor performs all checks that do not require a fit.
     """
 
     estimator: BaseSearchCV
@@ -109,13 +109,13 @@ class SearchRun:
         Returns
         -------
         reason : str
-            The reason from `stops` if they ended the search, "callback" if a callback
-            asked to stop, otherwise the reason from the source.
+            Why the search ended: the reason from `stops` if there is one, "callback" if
+            a callback stopped the search, or the reason from the source.
 
         Raises
         ------
         TimeoutError, KeyboardInterrupt
-            If `stops` ended the search before any candidate finished.
+            If `stops` ended the search before any candidate was finished.
         """
         with self.stops.watched():
             self.search()
@@ -128,7 +128,7 @@ class SearchRun:
         return self.stops.reason or reason
 
     def callback_arguments(self, **more: Any) -> dict[str, Any]:
-        """Return callback arguments for tasks that concern all the data."""
+        """Return the callback arguments for tasks that use all the data."""
         weights = self.params.get("sample_weight")
         metadata = {} if weights is None else {"sample_weight": weights}
         return {
@@ -139,7 +139,7 @@ class SearchRun:
         }
 
     def _splits(self) -> list[tuple[Any, Any]]:
-        """Draw the splits that all candidates share."""
+        """Return the splits that all candidates share."""
         search, told = self.estimator, self.routed.splitter.split
         cv = checked_cv(search.cv, self.owner)
         cv = check_cv(cv, self.y, classifier=is_classifier(search.estimator))
@@ -179,7 +179,7 @@ class SearchRun:
         self.task.call_on_fit_task_end(**told)
 
     def _begin(self) -> None:
-        """Announce the search, and begin its callback task."""
+        """Print the plan of the search and start its callback task."""
         n_splits, n = len(self.job.splits), self.source.n_planned
         n_rounds = self.source.n_rounds
         if self.estimator.verbose > 0:
@@ -193,7 +193,8 @@ class SearchRun:
     def _keep(self, key: FoldId, raw: Any) -> FoldResult | Exception:
         """Check the result of a fold, record it in the journal, and return it.
 
-        An exception is returned unchanged, and the plan decides whether it counts.
+        An exception is returned unchanged, because the plan decides whether to raise
+        it.
         """
         if isinstance(raw, Exception):
             return raw
@@ -284,9 +285,9 @@ class SearchRun:
         self.source.tell(trial)
 
     def learn_metrics(self, result: FoldResult) -> None:
-        """Learn the names of the metrics from the first scores of a callable scorer.
+        """Set the names of the metrics from the first scores of a callable scorer.
 
-        A race needs the names before its candidate is finished.
+        A race needs these names before its candidate is finished.
         """
         if self.metrics is not None or not callable(self.estimator.scoring):
             return
@@ -297,16 +298,17 @@ class SearchRun:
             self._set_metrics(names)
 
     def _set_metrics(self, metrics: list[str]) -> None:
-        """Set the names of the metrics; ValueError if the source cannot use them."""
+        """Set the names of the metrics, after checking that the source can use them."""
         self.source.check(metrics)
         self.metrics = metrics
 
     def _settings_of(
         self, trial: Evaluation, amount: float | None = None
     ) -> dict[str, Any]:
-        """Return the parameters to set for a candidate; none for the default one.
+        """Return the parameters to set for a candidate.
 
-        They may include an amount of the resource; the default is the full amount.
+        The dict is empty for the unmodified estimator. Otherwise, it includes the
+        amount of the resource if this is a parameter.
         """
         if trial.is_outside:
             return {}
@@ -318,7 +320,7 @@ class SearchRun:
     # Results --------------------------------------------------------------------------
 
     def conclude(self) -> None:
-        """Set the table of results and the best candidate."""
+        """Set `cv_results_` and the attributes of the best candidate."""
         search = self.estimator
         folds = [fold for trial in self.source.trials for fold in trial.folds]
         errors = [fold.fit_error for fold in folds]

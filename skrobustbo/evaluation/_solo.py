@@ -1,4 +1,7 @@
-"""Workers that fit one fold at a time, which shows which fold kills a worker."""
+"""Workers that fit one fold at a time.
+
+If a worker dies, it is therefore known which fold it was fitting.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +29,20 @@ Outcome = tuple[FoldId, RawResult | Exception]
 
 @dataclass
 class Shared:
-    """Everything that a worker needs: shared data, and the session's settings."""
+    """Data and settings that are sent to every worker."""
 
     job: Work
     config: dict[str, Any] = field(default_factory=sklearn.get_config)
     filters: list[Any] = field(default_factory=lambda: list(warnings.filters))
 
     def set_filters(self) -> None:
-        """Use the warning filters of the session."""
+        """Apply the warning filters of the main process."""
         warnings.resetwarnings()
         warnings.filters.extend(self.filters)  # type: ignore[attr-defined] # it is a list
 
 
 def warm_up() -> None:
-    """Find the thread pools of libraries, which is slow the first time."""
+    """Detect the thread pools of libraries, which is slow the first time."""
     with limited_threads(openmp=True):
         pass
 
@@ -50,7 +53,7 @@ class WorkerDiedError(Exception):
     Parameters
     ----------
     alone : bool, default=True
-        Whether the process had no other fold.
+        Whether no other fold was running in the process.
     """
 
     def __init__(self, alone: bool = True) -> None:
@@ -59,7 +62,7 @@ class WorkerDiedError(Exception):
 
 
 class FoldLostError(Exception):
-    """A fold has no result through no fault of its own."""
+    """The result of a fold was lost, although the fold did not fail."""
 
 
 class FoldLateError(Exception):
@@ -67,16 +70,16 @@ class FoldLateError(Exception):
 
 
 class SoloWorker(Protocol):
-    """Fits one fold at a time.
+    """Interface of a worker that fits one fold at a time.
 
     Attributes
     ----------
     fold : Fold or None
-        The fold that the worker is fitting.
+        The fold that the worker is fitting, or None if it is idle.
     future : Future or None
-        The current task: a fold, or the preparation for one.
+        The future of the current fold, or of the worker's start.
     end_time : float
-        The latest time to check the fold, on the monotonic clock.
+        Time by which to check the fold again, on the monotonic clock.
     """
 
     fold: Fold | None
@@ -88,23 +91,23 @@ class SoloWorker(Protocol):
     def end_time(self) -> float: ...
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Return whether a fold can start at once; if not, get ready.
+        """Return whether a fold can start now; if not, prepare the worker.
 
-        With `alone`, no other fold may run in the process.
+        If `alone` is true, no other fold may run in the same process.
         """
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
-        """Start a fold."""
+        """Start fitting a fold."""
 
     def is_done(self) -> bool:
-        """Return whether the fold has an outcome."""
+        """Return whether the outcome of the fold is available."""
 
     def take(self) -> tuple[FoldId, RawResult, float]:
-        """Return the fold's outcome, or raise one of the errors above."""
+        """Return the result of the fold, or raise the error that prevented it."""
 
 
 class WorkerPool:
-    """Workers that fit one fold at a time; use it as a context.
+    """Pool of workers that fit one fold at a time, used as a context manager.
 
     Attributes
     ----------
@@ -128,13 +131,14 @@ class WorkerPool:
     ) -> Generator[Outcome]:
         """Fit the waiting folds and yield each result as soon as it is available.
 
-        Between two results, you may add and remove folds. A fold that exceeds its time
-        limit counts as failed. If a worker dies, its fold is fitted again. If this
-        happens twice with no other fold in the process, the fold counts as failed, as
-        do the remaining folds of its candidate. With ``error_score="raise"``, the
-        result of a failed fold is an exception, because only the caller knows whether
-        the fold is still needed. Folds that may no longer start are left out, as are
-        lost folds that are no longer needed according to `needs`.
+        The caller may add and remove folds between two results. A fold that exceeds its
+        time limit counts as failed. If a worker dies, its fold is fitted again. If a
+        fold kills its worker twice while no other fold is running in the process, it
+        counts as failed, and so do the remaining folds of its candidate. With
+        ``error_score="raise"``, the result of a failed fold is an exception, because
+        only the caller can tell whether the fold is still needed. Folds that must not
+        start any more are skipped. A lost fold is also skipped if `needs` returns False
+        for it.
         """
         self._needs = needs
         while self._send(waiting):
@@ -149,10 +153,10 @@ class WorkerPool:
         raise NotImplementedError
 
     def _look(self) -> None:
-        """Check the workers; pools may override this."""
+        """Update the state of the workers; subclasses may override this method."""
 
     def _send(self, waiting: deque[Fold]) -> bool:
-        """Give folds to idle workers; return whether there is anything to wait for."""
+        """Start folds on idle workers; return whether any are waiting or running."""
         self._look()
         for worker in self._workers:
             while (fold := self._next(waiting)) is not None:
@@ -167,16 +171,17 @@ class WorkerPool:
         return bool(waiting) or any(worker.fold for worker in self._workers)
 
     def _next(self, waiting: deque[Fold]) -> Fold | None:
-        """Return the next fold to start; folds of a suspect start one at a time.
+        """Return the next fold to start, or None.
 
-        Each of the candidate's other folds would probably kill a worker too.
+        If a fold has killed its worker, the folds of its candidate run one at a time,
+        because each of them would probably kill a worker too.
         """
         under_way = {worker.fold.candidate for worker in self._workers if worker.fold}
         held = under_way & {candidate for candidate, _ in self._deaths}
         return next((fold for fold in waiting if fold.candidate not in held), None)
 
     def _wait(self, *, for_start: bool) -> None:
-        """Wait until a worker has an outcome or is late."""
+        """Wait until a fold has finished or must be checked."""
         busy = [w for w in self._workers if w.fold is not None or for_start]
         end = min((worker.end_time for worker in busy), default=math.inf)
         timeout = min(self.pause, max(0.0, end - time.monotonic()))
@@ -188,7 +193,7 @@ class WorkerPool:
             time.sleep(timeout)
 
     def _received(self, worker: SoloWorker, waiting: deque[Fold]) -> Iterator[Outcome]:
-        """Yield the outcome of a worker's fold, if there is one."""
+        """Yield the outcome of a worker's fold, if it is available."""
         fold = worker.fold
         if fold is None or not worker.is_done():
             return
@@ -223,7 +228,7 @@ class WorkerPool:
     def _lost(
         self, fold: Fold, waiting: deque[Fold], error: WorkerDiedError | FoldLostError
     ) -> Iterator[Outcome]:
-        """Put a fold back; after too many deaths, fail the rest of its candidate."""
+        """Queue a lost fold again, or fail its candidate after too many deaths."""
         if self._needs is not None and not self._needs(fold):
             self._deaths.pop(fold.key, None)
             return

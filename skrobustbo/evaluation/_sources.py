@@ -1,4 +1,4 @@
-"""The interface of candidate sources."""
+"""Interface for sources of candidates."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class Source(Protocol):
     Attributes
     ----------
     trials : list of Evaluation
-        The candidates with known scores so far.
+        Candidates whose scores are known so far.
     n_planned : int
-        Largest possible number of candidates.
+        Maximum number of candidates.
     n_rounds : int or None
-        Maximum number of rounds; None if all candidates are known in advance.
+        Maximum number of rounds, or None if all candidates are known in advance.
     metric : str or None
-        The metric to optimise, if there are several.
+        Name of the metric to optimise, or None if there is only one.
     near : str
-        A message if the search is about to end before its last candidate, else "".
+        A message if the search is about to end early, or an empty string.
     reason : str
         Why there are no more candidates.
     schedule : Schedule
-        Decides when to request candidates and pass on their values.
+        Rules for when to request candidates and report their values.
     resource : ResourceAxis or None
-        The resource, if candidates may be evaluated with part of it.
+        Resource that candidates may use in part, or None if there is none.
     """
 
     trials: list[Evaluation]
@@ -43,26 +43,27 @@ class Source(Protocol):
 
     @property
     def n_planned(self) -> int:
-        """Largest possible number of candidates."""
+        """Maximum number of candidates."""
 
     def check(self, metrics: list[str]) -> None:
         """Raise a ValueError if the source cannot use these metrics.
 
-        An empty list stands for a single unnamed metric. Called before the first fit,
-        or after it if the scorer is a callable whose metrics are unknown until then.
+        An empty list represents a single unnamed metric. This method is called before
+        the first fit. If the metrics of a callable scorer are unknown until then, it is
+        called after the first fit.
         """
 
     def next_round(self) -> list[Evaluation]:
-        """Return candidates to evaluate in parallel; empty at the end.
+        """Return the next candidates to evaluate in parallel.
 
-        They are numbered from 0.
+        Candidates are numbered from 0. The list is empty at the end of the search.
         """
 
     def tell(self, trial: Evaluation) -> None:
         """Record a candidate whose fold results are known."""
 
     def progress(self) -> Mapping[str, Any]:
-        """Return the progress for callbacks."""
+        """Return information about the progress for callbacks."""
 
     def columns(self) -> Mapping[str, Any]:
         """Return the columns to add to the table of results."""

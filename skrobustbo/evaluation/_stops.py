@@ -1,4 +1,4 @@
-"""What may end a search early: time and signals."""
+"""Stop a search early when time runs out or a signal arrives."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LEAST_SECONDS = 1e-9
 
 
 def _give_back(n_kept: int = 0) -> None:
-    """Restore earlier signal handlers, except the first `n_kept`."""
+    """Restore the earlier signal handlers, except for the first `n_kept`."""
     while len(_replaced) > n_kept:
         signal.signal(*_replaced.pop())
 
@@ -48,23 +48,23 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 class Stops:
     """Decides which folds may start, and records why a search ended early.
 
-    The clock starts on construction.
+    The clock starts when the object is created.
 
     Parameters
     ----------
     max_time : float, default=None
-        Time limit of the search in seconds. A candidate starts only if it should finish
-        in time, given the median duration of recent folds; a running one continues
-        until the limit.
+        Time limit for the search in seconds. A candidate starts only if it is expected
+        to finish in time, based on the median duration of recent folds. A candidate
+        that is already running continues until the limit.
     fit_timeout : float, default=None
-        Time limit of one fold in seconds.
+        Time limit for each fold in seconds.
     interruptible : bool, default=False
-        Whether the first Ctrl-C or SIGTERM finishes the search.
+        Whether the first Ctrl-C or SIGTERM ends the search without an error.
 
     Attributes
     ----------
     reason : str
-        "max_time", "interrupted", or "" if nothing has ended the search.
+        "max_time", "interrupted", or "" if the search has not ended early.
     """
 
     def __init__(
@@ -103,19 +103,20 @@ class Stops:
         return self.max_time is not None
 
     def plan(self, n_splits: int, n_workers: int) -> None:
-        """Record how many folds of a candidate run one after another."""
+        """Compute how many folds of a candidate run one after another."""
         self._folds_in_turn = math.ceil(n_splits / n_workers)
 
     # Signals --------------------------------------------------------------------------
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Handle signals, and always restore the earlier handlers.
+        """Handle signals in a context, and restore the earlier handlers at its end.
 
-        While the search waits for folds, the first signal raises a KeyboardInterrupt;
-        elsewhere it is only recorded. The second signal raises one anywhere. After a
-        SIGTERM, a SystemExit, which shows no traceback, finally replaces it. A search
-        inside another one, or outside the main thread, leaves signals alone.
+        While the search waits for folds, the first signal raises a KeyboardInterrupt.
+        At other times, the first signal is only recorded. The second signal always
+        raises a KeyboardInterrupt. After a SIGTERM, the KeyboardInterrupt is replaced
+        by a SystemExit, which shows no traceback. Signals are not handled in a nested
+        search or outside the main thread.
         """
         if not (self._interruptible and _is_outermost()):
             yield
@@ -146,9 +147,9 @@ class Stops:
             raise KeyboardInterrupt
 
     def guard(self, results: Generator[T]) -> Iterator[T]:
-        """Yield results until a signal arrives; then give up on running folds.
+        """Yield results until a signal arrives, then abandon the running folds.
 
-        Signals have to wait until a result has been handled.
+        The first signal does not interrupt the processing of a result.
         """
         try:
             while True:
@@ -171,7 +172,7 @@ class Stops:
     # Time -----------------------------------------------------------------------------
 
     def over(self) -> bool:
-        """Return whether another candidate would be pointless."""
+        """Return whether to stop instead of starting another candidate."""
         self._asked = time.monotonic()
         # At the end, the models predict the candidates' scores once more.
         needs = self._candidate_seconds() + 2 * self._choosing
@@ -197,18 +198,19 @@ class Stops:
         self._seconds.append(seconds)
 
     def expected(self, n_told: int, n_done: float) -> float | None:
-        """Return the total number of evaluations that there is time for.
+        """Return the total number of evaluations for which there is time.
 
-        The number is infinite without a limit, and None while unknown. The pace comes
-        from the latter half of this call, because a slow first fit, for example while a
-        worker starts, says nothing about later ones.
+        Call this method before each request. The result is infinite if there is no time
+        limit, and None if the number is still unknown. The speed is measured over the
+        second half of the candidates in this run, because the first fits may be slow,
+        for example while a worker starts.
 
         Parameters
         ----------
         n_told : int
-            Number of finished candidates so far. Call this method before each request.
+            Number of finished candidates so far.
         n_done : float
-            Their evaluations, in units of a full evaluation.
+            Number of evaluations of these candidates, in units of a full evaluation.
         """
         if self.max_time is None:
             return math.inf
@@ -226,11 +228,11 @@ class Stops:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the time limit; practically infinite if there is none."""
+        """Seconds until the time limit; very large if there is no limit."""
         return self._end - time.monotonic()
 
     def _candidate_seconds(self) -> float:
-        """Return the expected duration of a candidate, 0 if unknown."""
+        """Return the expected duration of a candidate, or 0 if it is unknown."""
         if not self._seconds:
             return 0.0
         return self._folds_in_turn * statistics.median(self._seconds)
@@ -238,7 +240,7 @@ class Stops:
     # The end --------------------------------------------------------------------------
 
     def nothing_finished(self) -> BaseException | None:
-        """Return the error for a search without any finished candidate."""
+        """Return the error to raise if no candidate was finished."""
         if self._n_signals:
             return KeyboardInterrupt()
         if not self._out_of_time:
@@ -260,12 +262,12 @@ class Stops:
 
 
 def _waitable(seconds: float) -> float:
-    """Return a number of seconds, limited to what systems can wait for (centuries)."""
+    """Return a number of seconds, limited to the longest supported timeout."""
     return seconds if seconds < threading.TIMEOUT_MAX else threading.TIMEOUT_MAX
 
 
 def _is_outermost() -> bool:
-    """Return whether this is the main thread and not inside a job."""
+    """Return whether this code runs in the main thread and outside any job."""
     is_main = threading.current_thread() is threading.main_thread()
     return is_main and multiprocessing.parent_process() is None and not _inside_jobs()
 
@@ -273,7 +275,7 @@ def _is_outermost() -> bool:
 def _inside_jobs() -> bool:
     """Return whether joblib or a pool runs this code, as in `cross_val_score`.
 
-    With a single job, they use the main thread and leave no other trace.
+    A single job runs in the main thread, so only the call stack shows the job.
     """
     pools = ("joblib.parallel", f"{__package__}._joblib_pool")
     frame: FrameType | None = sys._getframe()
@@ -285,7 +287,7 @@ def _inside_jobs() -> bool:
 
 
 def _close(results: Generator[Any]) -> None:
-    """Give up on the rest, without joblib's warning."""
+    """Close the generator of results without joblib's warning."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*still being processed")
         results.close()
@@ -295,7 +297,8 @@ def _close(results: Generator[Any]) -> None:
 def signals_held() -> Iterator[None]:
     """Delay Ctrl-C, and block it in processes that start in the meantime.
 
-    A terminal also sends it to workers, each of which would die with a traceback.
+    A terminal also sends the signal to the workers, which would print a traceback and
+    exit.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield

@@ -1,4 +1,4 @@
-"""Fit folds in worker processes that can be ended individually."""
+"""Fit folds in worker processes that can be stopped individually."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _LOCAL = ("LokyBackend", "MultiprocessingBackend", "SequentialBackend")
 
 
 class TimedPool(WorkerPool):
-    """Worker processes on this machine that can be ended separately.
+    """Pool of local worker processes that can be stopped individually.
 
-    Each worker is its own pool, so ending it affects no other fold. It receives the
-    data once, when it starts.
+    Each worker is a separate process pool, so stopping it does not affect other folds.
+    A worker receives the data once, when it starts.
 
     Raises
     ------
     ValueError
-        If workers would not be processes on this machine.
+        If worker processes cannot be started on this machine.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class TimedPool(WorkerPool):
         self._processes.close()
 
     def _look(self) -> None:
-        """Prepare a spare process once folds turn out to be slow."""
+        """Start a spare process once a fold turns out to be slow."""
         if self._processes.n_ended or any(worker.is_slow for worker in self._workers):
             self._processes.stand_by()
 
 
 class _Process:
-    """A pool of one process that has everything a fold needs."""
+    """A pool with a single process, which has received the shared data."""
 
     def __init__(self, payload: bytes) -> None:
         # A fold starts only after the process is ready. A second task is needed because
@@ -88,7 +88,8 @@ class _Processes:
     """Provides processes for workers.
 
     A process takes a second or two to start, mostly because of imports. Once a process
-    has ended, or probably will, a spare one therefore gets ready during the fits.
+    has been stopped, or will probably be stopped, a spare process is therefore started
+    in the background.
     """
 
     def __init__(self, payload: bytes) -> None:
@@ -103,12 +104,12 @@ class _Processes:
             self._spare = _Process(self._payload)
 
     def take(self) -> _Process:
-        """Return the spare process, or a new one."""
+        """Return the spare process if there is one, or else a new process."""
         process, self._spare = self._spare or _Process(self._payload), None
         return process
 
     def end(self, process: _Process) -> None:
-        """End a process at once, without waiting."""
+        """Stop a process without waiting for it to exit."""
         shutdown = process.executor.shutdown
         settings = {"wait": True, "kill_workers": True}
         thread = threading.Thread(target=shutdown, kwargs=settings, daemon=True)
@@ -116,7 +117,7 @@ class _Processes:
         self._ending = [other for other in self._ending if other.is_alive()] + [thread]
 
     def close(self) -> None:
-        """Wait until all ended processes are gone, including the spare one."""
+        """Stop the spare process, and wait until all stopped processes have exited."""
         if self._spare is not None:
             self.end(self._spare)
         for thread in self._ending:
@@ -124,7 +125,7 @@ class _Processes:
 
 
 class _Worker:
-    """A worker that outlives its processes."""
+    """A worker that replaces its process after a failure."""
 
     def __init__(self, processes: _Processes) -> None:
         self._processes = processes
@@ -136,16 +137,16 @@ class _Worker:
 
     @property
     def end_time(self) -> float:
-        """When to check the fold next."""
+        """Time at which to check the fold next."""
         return self._last_time if self.is_slow else self._half_time
 
     @property
     def is_slow(self) -> bool:
-        """Whether a fold has used half of its time."""
+        """Whether the fold has used half of its time limit."""
         return self._half_time <= time.monotonic()
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Return whether the worker is free for a fold; if not, get ready."""
+        """Return whether a fold can start now; if not, prepare the worker."""
         if self._process is None:
             self._process = self._processes.take()
             self.future = self._process.ready
@@ -212,7 +213,7 @@ class _Worker:
 
 
 def _check_local() -> None:
-    """Raise an error unless we can start and end worker processes here."""
+    """Raise a ValueError if worker processes cannot be started on this machine."""
     backend, _ = get_active_backend()
     name = type(backend).__name__
     # Inside other jobs, joblib can only use threads, whatever the user chose.
@@ -236,7 +237,7 @@ _shared: Shared
 
 
 def _prepare(payload: bytes) -> None:
-    """Unpack the folds' shared data once, and apply the settings of the session."""
+    """Load the shared data once, and apply the settings of the main process."""
     global _shared
     _shared = reduction.loads(payload)
     sklearn.set_config(**_shared.config)
@@ -244,6 +245,6 @@ def _prepare(payload: bytes) -> None:
 
 
 def _fit(fold: Fold) -> tuple[FoldId, RawResult, float]:
-    """Fit a fold as a joblib task would."""
+    """Fit a fold in the same way as a joblib task."""
     with parallel_config(backend=ThreadingBackend(nesting_level=1)):
         return _shared.job.fit(fold)

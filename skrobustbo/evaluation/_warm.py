@@ -1,4 +1,4 @@
-"""Models fitted with part of a resource, which may continue with more of it."""
+"""Store models fitted with part of a resource, to continue their fits later."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _TOTAL = HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 
 class WarmModels:
-    """Fitted models of candidates that may get more of the resource.
+    """Fitted models of candidates that may receive more of the resource.
 
-    The models are stored as bytes. If their total size is too large, the oldest are
-    dropped, and their candidates are fitted from scratch, with the same result.
+    The models are stored as bytes. If their total size exceeds a limit, the oldest
+    models are dropped. Their candidates are then fitted from scratch, with the same
+    result.
     """
 
     def __init__(self) -> None:
@@ -59,10 +60,10 @@ class WarmModels:
 
 
 def owner_of(estimator: Any, resource: str) -> Any:
-    """Return the estimator with the resource parameter if it can continue, or None.
+    """Return the estimator that has the resource parameter, or None.
 
-    This is the estimator itself or the last step of a pipeline, because other composite
-    estimators clone their components.
+    This is the estimator itself or the last step of a pipeline. Other composite
+    estimators clone their components, so their fits cannot be continued.
     """
     step, _, _ = resource.rpartition("__")
     if not step:
@@ -73,12 +74,12 @@ def owner_of(estimator: Any, resource: str) -> Any:
 
 
 def goes_on(estimator: Any, resource: str) -> bool:
-    """Return whether refitting with more of the resource continues the earlier fit.
+    """Return whether a fit with more of the resource can continue an earlier fit.
 
-    The result must equal a fit from scratch. The parameter therefore has to count the
-    total, nothing may depend on a random state other than an integer, and early
-    stopping must not restart its count. The estimator must not have callbacks either,
-    because it would copy them.
+    The result must be the same as for a fit from scratch. The parameter must therefore
+    be the total number of iterations, every random state must be an integer, and early
+    stopping must be off. The estimator must not have callbacks, because they would be
+    copied.
     """
     owner = owner_of(estimator, resource)
     if getattr(owner, "warm_start", False) is not True or has_callbacks(estimator):
@@ -97,7 +98,7 @@ def goes_on(estimator: Any, resource: str) -> bool:
 
 
 def packed(estimator: Any, resource: str) -> bytes | None:
-    """Return a fitted model as bytes; None if it cannot continue or is too large."""
+    """Return a fitted model as bytes, or None if it cannot be reused."""
     try:
         if not goes_on(estimator, resource):
             return None
@@ -108,7 +109,7 @@ def packed(estimator: Any, resource: str) -> bytes | None:
 
 
 def with_model(estimator: Any, model: bytes, resource: str) -> Any:
-    """Return an estimator that holds a model packed by `packed` in this search."""
+    """Return the estimator with a model that was stored by `packed`."""
     try:
         owner = pickle.loads(model)
     except Exception:  # classes may raise anything when unpickled

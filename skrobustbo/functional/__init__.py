@@ -1,4 +1,4 @@
-"""`maximize` and `minimize`: the whole loop in one call."""
+"""Functions that maximise or minimise an objective in a single call."""
 
 from skrobustbo.functional._functional import maximize, minimize
 

@@ -1,4 +1,4 @@
-"""`maximize` and `minimize`: the whole loop in one call."""
+"""Functions that maximise or minimise an objective in a single call."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _UNDER_WAY = "The run is in progress."
 
 
 class SearchResult(OptimizeResult):
-    """An `OptimizeResult` with the function's values in ``values``.
+    """`OptimizeResult` whose attribute ``values`` contains the function values.
 
-    In the plain class, a dict, ``values`` would be the method instead.
+    `OptimizeResult` is a subclass of dict, where ``values`` is a method.
     """
 
     @property
     def values(self) -> NDArray[np.float64]:  # type: ignore[override]
-        """Values of the function in the order of evaluation, shape (nfev,)."""
+        """Function values in the order of evaluation, shape (nfev,)."""
         return self["values"]
 
 
@@ -69,51 +69,57 @@ def maximize(
     Parameters
     ----------
     func : callable
-        Takes a params dict and returns a number, or nan if the evaluation failed.
-        Exceptions propagate to the caller, with the result so far in the attribute
-        ``result``. The function must be picklable if several jobs run in processes.
+        Function that takes a params dict and returns a number, or nan if the evaluation
+        failed. Exceptions are passed on to the caller, and their attribute ``result``
+        contains the result so far. The function must be picklable if it runs in several
+        processes.
     space : Space, dict or list of dict
-        The search space; the dicts in a list are branches of one search.
+        The search space. The dicts in a list define branches of the space.
     n_iter : int, default=50
         Total number of evaluations.
     policy : str or Policy, default="robust"
-        How to choose points.
+        Policy that chooses the points to evaluate.
     n_initial_points : int, default=None
-        Number of evaluations before the model takes over; see `Optimizer`.
+        Number of evaluations before a model chooses the points. See `Optimizer`.
     initial_params : list of dict, default=None
         Points to evaluate first.
     constraints : callable, default=None
-        Takes a params dict and returns whether to allow it.
+        Function that takes a params dict and returns whether it is allowed.
     n_jobs : int, default=None
         Number of evaluations to run in parallel on joblib's current backend, each in a
-        separate worker. It does not change which points are evaluated.
+        separate worker. It does not affect which points are evaluated.
     batch_size : int, default=1
-        Number of points to propose before the first of them has a value.
+        Number of points to propose before the value of the first one is known.
     schedule : {"rounds", "window", "free"}, default="rounds"
-        When to propose the next point. "rounds": when a whole round has been evaluated.
-        "window": when the oldest running evaluation has finished; the model receives
-        values in the order proposed. "free": when any evaluation has finished; the
-        points then depend on how long each one takes.
+        When to propose the next points. With "rounds", they are proposed after a whole
+        round has been evaluated. With "window", a point is proposed after the oldest
+        running evaluation has finished, and the model receives the values in the order
+        in which the points were proposed. With "free", a point is proposed after any
+        evaluation has finished, so the points depend on the duration of the
+        evaluations.
     callback : callable, default=None
-        Called with ``intermediate_result``, the result so far, after every evaluation.
-        Raise `StopIteration` to end the run. Other exceptions are treated like those
+        Function that is called as ``callback(intermediate_result)`` after every
+        evaluation, where ``intermediate_result`` is the result so far. It can raise
+        `StopIteration` to end the run. Other exceptions are handled like exceptions
         from `func`.
     random_state : int, RandomState or None, default=None
-        Seed of all randomness.
+        Controls the randomness of the run.
 
     Returns
     -------
     result : scipy.optimize.OptimizeResult
-        ``x`` (params dict of the best value), ``fun`` (that value), ``params_history``,
-        ``values``, ``optimizer``, ``nfev``, ``success``, ``message``. After Ctrl-C (or
-        SIGTERM), this is the result so far, and ``success`` is False.
+        The attributes are ``x`` (params dict with the best value), ``fun`` (the best
+        value), ``params_history``, ``values``, ``optimizer``, ``nfev``, ``success`` and
+        ``message``. After Ctrl-C or SIGTERM, the result so far is returned, and
+        ``success`` is False.
 
     Raises
     ------
     ValueError
-        If an argument is invalid, or `func` returns anything but a number.
+        If an argument is invalid or `func` does not return a number.
     KeyboardInterrupt
-        If the run is interrupted before there is a value (SystemExit after SIGTERM).
+        If the run is interrupted before the first evaluation has finished. After
+        SIGTERM, SystemExit is raised instead.
 
     Examples
     --------
@@ -142,26 +148,27 @@ def minimize(
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
-    """Minimise a function of a params dict, like `maximize` with the sign flipped.
+    """Minimise a function of a params dict.
 
     Parameters
     ----------
     func : callable
-        Takes a params dict and returns a number; nan is a failed evaluation.
+        Function that takes a params dict and returns a number, or nan if the evaluation
+        failed.
     space, n_iter, policy, n_initial_points, initial_params, constraints, n_jobs, \
     batch_size, schedule, callback, random_state
-        As in `maximize`.
+        Same as in `maximize`.
 
     Returns
     -------
     result : scipy.optimize.OptimizeResult
-        As in `maximize`, with ``fun`` and ``values`` from `func`; ``optimizer``
-        maximises its negative.
+        Same as in `maximize`. ``fun`` and ``values`` contain values of `func`, while
+        ``optimizer`` maximises the negative of `func`.
 
     Raises
     ------
     ValueError, KeyboardInterrupt
-        As in `maximize`.
+        Same as in `maximize`.
 
     Examples
     --------
@@ -187,7 +194,7 @@ def _run(
     callback: Callback | None,
     **settings: Any,
 ) -> OptimizeResult:
-    """Run `maximize` (1) or `minimize` (-1) with all its arguments."""
+    """Run `maximize` if `sign` is 1, or `minimize` if `sign` is -1."""
     owner = "maximize" if sign > 0 else "minimize"
     n_iter = checked_count("n_iter", n_iter, owner)
     checked_callable("func", func, owner, "a params dict")
@@ -221,7 +228,7 @@ def _run(
 
 
 def _evaluate(run: _Calls, plan: Plan, pool: JoblibPool, stops: Stops) -> None:
-    """Evaluate points until there are no more or something ends the run."""
+    """Evaluate points until none are left or the run is stopped."""
     while plan.fill() and not stops.reason:
         for key, result in stops.guard(pool.run(plan.waiting, plan.needs)):
             if not isinstance(result, Exception):
@@ -237,7 +244,8 @@ def _cut_short(
 ) -> OptimizeResult:
     """Return the result of an interrupted run, or raise the error that ended it.
 
-    The exception gets the result so far as an attribute, if possible.
+    If possible, the result so far is stored in the attribute ``result`` of the
+    exception.
     """
     interrupted = isinstance(error, KeyboardInterrupt)
     what = "Interrupted" if interrupted else f"Ended by {type(error).__name__}"
@@ -258,14 +266,14 @@ def _cut_short(
 
 
 class _Evaluation:
-    """Evaluates the function at a point, in place of fitting a fold."""
+    """Evaluator of the function, with the interface for fitting folds."""
 
     def __init__(self, func: Objective) -> None:
         self._func, self.nested, self._pid = func, False, os.getpid()
         self.settings: dict[str, Any] = {"error_score": "raise"}
 
     def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
-        """Return the key of a point, its value and its duration in seconds."""
+        """Evaluate a point and return its key, result and duration in seconds."""
         start = time.perf_counter()
         try:
             value = _number(self._func(fresh(fold.params, equal=False)), fold.params)
@@ -278,16 +286,16 @@ class _Evaluation:
         return fold.key, result, time.perf_counter() - start
 
     def alone(self, fold: Fold) -> Self:
-        """Return the object itself, which suits every point."""
+        """Return the evaluator itself, because it works for every point."""
         return self
 
     def failed(self, fold: Fold, reason: str) -> RawResult:
-        """Never called, because repeated worker deaths raise an error."""
+        """Raise an error, because this method should never be called."""
         raise AssertionError(reason)
 
 
 def _number(value: Any, params: Mapping[str, Any]) -> float:
-    """Return the function's value as a float; ValueError unless it is a number."""
+    """Check that a function value is a number and return it as a float."""
     try:
         return checked_value(value)
     except ValueError:
@@ -298,7 +306,7 @@ def _number(value: Any, params: Mapping[str, Any]) -> float:
 
 
 class _Calls:
-    """Proposes points and receives their values."""
+    """Interface between the optimizer and the evaluation of points."""
 
     def __init__(
         self,
@@ -315,7 +323,7 @@ class _Calls:
         self.message = f"{every(n_iter, 'evaluation')} {made}."
 
     def ask(self) -> Batch | None:
-        """Return the next points; None at the end."""
+        """Return the next points to evaluate, or None if there are none left."""
         n = 0 if self._is_stopped else min(self._n_at_once, self._n_left)
         points: list[Running] = []
         while len(points) < n:
@@ -329,7 +337,7 @@ class _Calls:
         return Batch(points) if points else None
 
     def tell(self, batch: Batch) -> None:
-        """Pass values to the optimizer, and call the callback after each one."""
+        """Pass values to the optimizer and call the callback after each value."""
         for point in batch.over:
             (result,) = point.used
             self._optimizer._record(point.trial, self._sign * result["value"])
@@ -343,7 +351,7 @@ class _Calls:
                 self.stop(error)  # after recording the other points in the batch
 
     def stop(self, error: BaseException) -> None:
-        """End the run with an exception; later exceptions are ignored."""
+        """End the run because of an exception, and ignore later exceptions."""
         self._is_stopped, self.error = True, self.error or error
 
 

@@ -1,4 +1,5 @@
-"""Integrations: policies for Optuna and Ray Tune, and searches in MLflow.
+"""Integrations with Optuna, Ray Tune and MLflow.
 
-Import each module by name. It needs its package only when you use its contents.
+Each module must be imported explicitly. The other package is only required when you use
+the classes and functions of the module.
 """

@@ -1,4 +1,4 @@
-"""Convert Optuna's distributions and trials for an optimizer."""
+"""Convert Optuna's distributions and trials for use by an optimizer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEAR = 64
 
 
 def single_value(distribution: Any) -> Any:
-    """Return the value of a distribution that has only one value."""
+    """Return the only value of a distribution that has a single value."""
     if hasattr(distribution, "choices"):
         return distribution.choices[0]
     return distribution.low
@@ -34,11 +34,11 @@ def single_value(distribution: Any) -> Any:
 
 @dataclass(frozen=True)
 class OptunaAxis:
-    """A parameter: an Optuna distribution and its dimension in the space.
+    """An Optuna distribution and the corresponding dimension of the space.
 
     Choices and stepped ranges are searched by index, so a choice may be any object, and
     a range may have any number of steps. Optuna does not distinguish equal choices such
-    as 1 and 1.0, so the first one stands for both.
+    as 1 and 1.0, so the first one represents both.
     """
 
     distribution: Any
@@ -46,7 +46,7 @@ class OptunaAxis:
 
     @classmethod
     def of(cls, name: str, distribution: Any) -> OptunaAxis | None:
-        """Return the axis for a distribution; None if no dimension can represent it."""
+        """Return the axis of a distribution, or None if it cannot be represented."""
         if type(distribution).__name__ not in _KINDS or distribution.single():
             return None
         try:
@@ -56,7 +56,7 @@ class OptunaAxis:
         return cls(distribution, dimension) if dimension.size > 1 else None
 
     def inside(self, value: Any) -> Any:
-        """Convert a value from Optuna to a value in the point."""
+        """Convert an Optuna value to a value of the dimension."""
         if hasattr(self.distribution, "choices"):
             return int(self.distribution.to_internal_repr(value))
         step = _step(self.distribution)
@@ -65,7 +65,7 @@ class OptunaAxis:
         return value
 
     def outside(self, value: Any) -> Any:
-        """Convert a value in the point to a value for Optuna."""
+        """Convert a value of the dimension to an Optuna value."""
         if hasattr(self.distribution, "choices"):
             return self.distribution.choices[value]
         low, high = self.distribution.low, self.distribution.high
@@ -80,7 +80,7 @@ class OptunaAxis:
 
 
 def can_be_searched(name: str, distribution: Any) -> bool:
-    """Return whether a distribution has a model, or needs none."""
+    """Return whether a parameter can be modelled or needs no model."""
     axis = OptunaAxis.of(name, distribution)
     if axis is None:
         return distribution.single() or hasattr(distribution, "choices")
@@ -90,7 +90,7 @@ def can_be_searched(name: str, distribution: Any) -> bool:
 
 
 def _step(distribution: Any) -> Any:
-    """Return the step of a range that is searched by index, None for other ranges."""
+    """Return the step of a range that is searched by index, or None otherwise."""
     step = getattr(distribution, "step", None)
     if type(distribution).__name__ != "IntDistribution" or step != 1:
         return step
@@ -113,7 +113,7 @@ def _dimension(name: str, distribution: Any) -> Any:
 
 
 class Group:
-    """Parameters that occur together, with their own space and models."""
+    """Parameters that occur together and share a space and its models."""
 
     def __init__(self, axes: Mapping[str, OptunaAxis]) -> None:
         self.axes = dict(axes)
@@ -122,19 +122,19 @@ class Group:
         self.key = zlib.crc32(repr(self.space).encode())
 
     def inside(self, params: Mapping[str, Any]) -> Params | None:
-        """Return the point in the space for a trial's params; None if there is none."""
+        """Return the point for the params of a trial, or None if they do not match."""
         try:
             return {name: axis.inside(params[name]) for name, axis in self.axes.items()}
         except (KeyError, TypeError, ValueError):  # other parameters or choices
             return None
 
     def outside(self, point: Mapping[str, Any]) -> Params:
-        """Return Optuna's values for a point in the space."""
+        """Return Optuna's parameter values for a point in the space."""
         return {name: axis.outside(point[name]) for name, axis in self.axes.items()}
 
 
 def together(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the coarsest partition whose unions include every set of names."""
+    """Return the coarsest partition in which every given set is a union of parts."""
     parts: list[frozenset[str]] = []
     for names in sets:
         cut: list[frozenset[str]] = []
@@ -147,7 +147,7 @@ def together(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def groups_of(trials: Iterable[Any], wanted: Mapping[str, Any]) -> list[Group]:
-    """Return groups of the wanted parameters, based on how they occur in trials."""
+    """Group the wanted parameters by whether they occur together in trials."""
     axes = {name: OptunaAxis.of(name, wanted[name]) for name in sorted(wanted)}
     known = {name: axis for name, axis in axes.items() if axis is not None}
     # A dict keeps each set once, in the order of the trials.
@@ -176,7 +176,7 @@ CONSTRAINTS = "constraints"
 
 
 def split(proposals: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return proposals as system attributes, the first of which holds their number."""
+    """Split proposals into pieces, which are stored as system attributes."""
     text = json.dumps(proposals)
     pieces = [text[i : i + PIECE] for i in range(0, len(text), PIECE)]
     pieces[0] = f"{len(pieces)} {pieces[0]}"
@@ -184,7 +184,7 @@ def split(proposals: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def joined(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the proposals in system attributes; empty if incomplete."""
+    """Return the proposals in system attributes, or an empty list if incomplete."""
     n, _, first = str(attributes.get(f"{PREFIX}0", "")).partition(" ")
     try:
         rest = [attributes[f"{PREFIX}{i}"] for i in range(1, int(n))]
@@ -201,17 +201,17 @@ def _is_proposal(each: Any) -> bool:
 
 
 class Reader:
-    """Reads the trials of a study, each state of a trial once.
+    """Reader for the trials of a study, with a cache for finished trials.
 
-    Finished trials never change, so a parsed trial is cached as long as the study
-    returns the same object.
+    Finished trials never change, so their proposals stay cached as long as the study
+    returns the same trial objects.
     """
 
     def __init__(self) -> None:
         self._parsed: dict[int, tuple[Any, list[dict[str, Any]]]] = {}
 
     def proposals(self, trial: Any) -> list[dict[str, Any]]:
-        """Return the proposals for a trial, one for each group."""
+        """Return the proposals for a trial, one for each group of parameters."""
         trial_id = trial._trial_id
         kept, found = self._parsed.get(trial_id, (None, []))
         if kept is trial:
@@ -224,19 +224,19 @@ class Reader:
     def noted(
         self, trials: Iterable[Any], group: Group, settings: int, sign: int
     ) -> list[StoredTrial]:
-        """Return the trials with a point in a group, finished ones first.
+        """Return the trials with a point in a group, starting with finished trials.
 
         Parameters
         ----------
         trials : iterable of FrozenTrial
-            All trials except the one that will get a point.
+            All trials except the one for which a point is proposed.
         group : Group
-            The parameters.
+            The group of parameters.
         settings : int
-            What a note depends on besides the space; notes with other settings are
+            Hash of the settings that notes depend on. Notes with a different hash are
             ignored.
         sign : int
-            1 to maximise, -1 to minimise.
+            Use 1 to maximise and -1 to minimise.
         """
         ordered = sorted(trials, key=lambda trial: trial.number)
         finished = [trial for trial in ordered if trial.state.is_finished()]
@@ -270,16 +270,16 @@ class Reader:
         return next((each for each in found if each["space"] == group.key), None)
 
     def count(self, trials: Iterable[Any], group: Group) -> int:
-        """Return how many trials had a proposal for a group."""
+        """Return the number of trials with a proposal for a group."""
         return sum(self._proposal(trial, group) is not None for trial in trials)
 
 
 def values_of(trials: Iterable[Any], sign: int) -> Iterator[float]:
-    """Yield the values of finished trials in order; larger is better.
+    """Yield the values of finished trials in order, with larger values being better.
 
-    A trial that failed or violates a constraint counts as a failure, with the value
-    nan. A pruned trial was stopped as less promising, so it gets its last intermediate
-    value, or the median of the completed trials before it if that is worse.
+    A trial that failed or violated a constraint gets the value nan. A pruned trial was
+    less promising than others, so it gets the worse of two values: its last
+    intermediate value and the median value of the trials completed before it.
     """
     completed: list[float] = []
     for trial in trials:

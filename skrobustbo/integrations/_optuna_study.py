@@ -1,4 +1,4 @@
-"""A search as an Optuna study, for Optuna's plots and its dashboard."""
+"""Conversion of a search to an Optuna study."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN = (type(None), bool, int, float, str)
 
 @dataclass(frozen=True)
 class Row:
-    """A candidate with its score (nan if it has none) and the scores of its folds."""
+    """A candidate with its score (nan if unknown) and the scores of its folds."""
 
     params: Params
     score: float
@@ -39,40 +39,44 @@ def to_study(
     storage: Any = None,
     study_name: str | None = None,
 ) -> Any:
-    """Return a search as an Optuna study, for Optuna's plots and its dashboard.
+    """Convert a search to an Optuna study, for use with Optuna's plots and dashboard.
 
     Parameters
     ----------
     search : RobustBayesSearchCV, LoadedSearch, str or path
-        A fitted search, the path of a checkpoint, or what `load_checkpoint` returns.
+        A fitted search, the path of a checkpoint, or the result of `load_checkpoint`.
     metric : str, default=None
-        The metric to use as the value of trials, if the search has several. Default:
-        the metric that `refit` names, or that the search in the checkpoint optimised.
+        The metric to use as the value of the trials, if the search has several metrics.
+        By default, the metric named by `refit` or, for a checkpoint, the metric that
+        the search optimised.
     storage : str or optuna.storages.BaseStorage, default=None
-        Where to store the study, such as ``"sqlite:///study.db"``. Default: in memory.
+        Where to store the study, such as ``"sqlite:///study.db"``. By default, the
+        study is kept in memory.
     study_name : str, default=None
-        Name of the study. Default: Optuna chooses one.
+        Name of the study. By default, Optuna generates a name.
 
     Returns
     -------
     study : optuna.study.Study
-        It has a trial for each candidate, with the mean scores over its first folds as
-        intermediate values. Candidates that a race stopped, or that used only part of a
-        resource, are pruned trials. Failed candidates are failed trials.
+        The study, with one trial for each candidate. The intermediate values of a trial
+        are the running means of the candidate's fold scores. Candidates that were
+        stopped by a race or used only part of a resource become pruned trials. Failed
+        candidates become failed trials.
 
     Raises
     ------
     ImportError
         If Optuna is not installed.
     ValueError
-        If there are several metrics, and it is unclear which one to use.
+        If `metric` is unknown, or if it is required because there are several metrics.
 
     Notes
     -----
-    Scores are maximized, as in scikit-learn. Optuna allows fewer types of choices:
-    others, such as estimators, become text. Optuna stores no values outside a range, so
-    the parameters of an untuned estimator outside the space are stored as user
-    attributes of its trial. The trials carry the time of the conversion.
+    Scores are maximized, as in scikit-learn. Choices whose types Optuna does not
+    support, such as estimators, are converted to text. Optuna cannot store values
+    outside a range. If an untuned estimator is outside the space, its parameters are
+    therefore stored as user attributes of its trial. The trials have the time of the
+    conversion as their timestamps.
 
     Examples
     --------
@@ -167,7 +171,7 @@ def _searched(search: Any) -> Ends:
 
 
 def _written(loaded: LoadedSearch) -> Ends:
-    """Return the ranges in a checkpoint's description of its search."""
+    """Return the parameter ranges that are described in a checkpoint."""
     found: Ends = {}
     for item, text in loaded.settings["space"].items():
         ends = None
@@ -180,7 +184,7 @@ def _written(loaded: LoadedSearch) -> Ends:
 
 
 def _axis(kinds_of: Any, name: str, ends: Ends, rows: Iterable[Row]) -> Any:
-    """Return the distribution of a parameter, from Optuna's module of them."""
+    """Return the Optuna distribution of a parameter."""
     values = [_plain(row.params[name]) for row in rows if name in row.params]
     known = [each for each in ends.get(name, ()) if each is not None]
     kinds = {type(value) for value in values}
@@ -197,7 +201,7 @@ def _plain(value: Any) -> Any:
 
 
 def _trial(optuna: Any, row: Row, axes: Mapping[str, Any]) -> Any:
-    """Return a candidate as a finished trial."""
+    """Convert a candidate to a finished Optuna trial."""
     states = optuna.trial.TrialState
     params = {name: _plain(value) for name, value in row.params.items()}
     found = {name: axes[name] for name in params}

@@ -1,4 +1,4 @@
-"""Convert Ray Tune's nested configs of domains to a flat space and back.
+"""Convert nested Ray Tune configs to a flat space and back.
 
 Ray's domains are recognised by their module, name and attributes, without importing
 Ray.
@@ -33,40 +33,40 @@ _BETWEEN = "/"
 
 @dataclass(frozen=True)
 class RayAxis:
-    """A domain, with its dimension in the space.
+    """A Ray Tune domain and the corresponding dimension of the space.
 
     Attributes
     ----------
     dimension : object
-        The dimension.
+        The dimension of the space.
     """
 
     dimension: Any
 
     def inside(self, value: Any) -> Any:
-        """Convert a value in the domain to the point's; ValueError for other values."""
+        """Convert a value of the domain to a value of the dimension."""
         return value
 
     def outside(self, found: Any) -> Any:
-        """Convert a value in the point to a value in the domain."""
+        """Convert a value of the dimension to a value of the domain."""
         return found
 
 
 @dataclass(frozen=True)
 class Choice(RayAxis):
-    """A choice, searched by index."""
+    """A choice among values that is searched by index."""
 
     values: list[Any]
 
     @classmethod
     def of(cls, values: list[Any]) -> Choice:
-        """Return the axis for a choice, with numbers in order."""
+        """Return the axis of a choice, with numbers in ascending order."""
         numbers = have_order(distinct(values))
         codes = Categorical(list(range(len(values))), ordered=numbers)
         return cls(codes, sorted(values) if numbers else values)
 
     def inside(self, value: Any) -> int:
-        """Return the index of a value; of several equal ones, match the type."""
+        """Return the index of a value, preferring an equal value of the same type."""
         equal = [i for i, each in enumerate(self.values) if each == value]
         same = [i for i in equal if type(self.values[i]) is type(value)]
         if not equal:
@@ -79,7 +79,7 @@ class Choice(RayAxis):
 
 @dataclass(frozen=True)
 class Multiples(RayAxis):
-    """Multiples of q between two bounds, searched by their factor."""
+    """Multiples of q between two bounds, searched by the integer factor."""
 
     q: Any
     digits: int
@@ -87,7 +87,7 @@ class Multiples(RayAxis):
 
     @classmethod
     def of(cls, domain: Any, q: Any, log: bool, kind: type) -> RayAxis:
-        """Return the axis for a domain with a step."""
+        """Return the axis of a quantized domain."""
         low = _factor(domain.lower, q, math.ceil)
         high = _factor(domain.upper, q, math.floor)
         # Use decimals as the user wrote them: 3 * 0.1 is 0.3.
@@ -105,7 +105,7 @@ class Multiples(RayAxis):
 
 @dataclass(frozen=True)
 class Rounded(RayAxis):
-    """An unbounded distribution, rounded to multiples of q."""
+    """An unbounded distribution whose values are rounded to multiples of q."""
 
     q: Any
 
@@ -114,7 +114,7 @@ class Rounded(RayAxis):
 
 
 def _axis(domain: Any) -> RayAxis:
-    """Return the axis for a domain; ValueError if it is not supported."""
+    """Return the axis of a domain, or raise ValueError if it is not supported."""
     name = type(domain).__name__
     if name == "Categorical":
         return Choice.of(list(domain.categories))
@@ -138,25 +138,25 @@ def _axis(domain: Any) -> RayAxis:
 
 
 def _between(cls: Any, low: Any, high: Any, log: bool) -> Any:
-    """Return a range, or a constant if there is a single number."""
+    """Return a range, or a constant if both ends are equal."""
     return Categorical([low]) if low == high else cls(low, high, log=log)
 
 
 def _factor(bound: float, q: float, inwards: Callable[[float], int]) -> int:
-    """Return a bound in units of q, rounded inwards if it is not a multiple."""
+    """Return a bound divided by q, rounded inwards if it is not a multiple of q."""
     factor = bound / q
     nearest = round(factor)
     return nearest if math.isclose(factor, nearest) else inwards(factor)
 
 
 class RaySpace:
-    """A nested Ray Tune config: the searched domains and the constants.
+    """A nested Ray Tune config, with its domains converted to a flat space.
 
     Attributes
     ----------
     space : Space
-        The domains. Each name consists of the keys that lead to the domain, joined by
-        slashes.
+        The space of all domains. The name of each parameter consists of the keys that
+        lead to its domain, joined by slashes.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -178,7 +178,7 @@ class RaySpace:
         self.space = Space({name: axis.dimension for name, axis in self.axes.items()})
 
     def config_of(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the config for a point in the space, including constants."""
+        """Return the config for a point in the space, including the constants."""
         config = _copied(self.config)
         for name, axis in self.axes.items():
             *parents, last = self.paths[name]
@@ -189,7 +189,7 @@ class RaySpace:
         return config
 
     def point_of(self, config: Mapping[str, Any]) -> Params:
-        """Return the point for a config; ValueError if it is outside the space."""
+        """Return the point for a config, or raise ValueError if it is invalid."""
         return {
             name: axis.inside(_found(config, name, self.paths[name]))
             for name, axis in self.axes.items()
@@ -210,7 +210,7 @@ def _found(config: Any, name: str, path: Path) -> Any:
 
 
 def _domains(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield the domains of a nested config, each with its keys."""
+    """Yield each domain of a nested config, with the keys that lead to it."""
     if isinstance(value, Mapping):
         if set(value) == {"grid_search"}:
             yield path, value
@@ -247,7 +247,7 @@ def _checked_axis(name: str, domain: Any) -> RayAxis:
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy of a nested config that shares its domains."""
+    """Copy a nested config, except for its domains."""
     if isinstance(value, Mapping):
         return {key: _copied(inner) for key, inner in value.items()}
     if isinstance(value, list):

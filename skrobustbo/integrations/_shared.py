@@ -1,4 +1,4 @@
-"""Parts common to the integrations: optional packages and seeds."""
+"""Helper functions of the integrations, for optional packages and seeds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_SEED = 2**32 - 1
 
 
 def optional_base(module: str, name: str, package: str, extra: str) -> Any:
-    """Return an optional package's class, or one that says what to install."""
+    """Return a class of an optional package, or a placeholder if it is missing."""
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
@@ -28,7 +28,7 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
 
 
 def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
-    """Return an optional package's module; ImportError if it is not installed."""
+    """Import a module of an optional package, or raise an informative ImportError."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -37,13 +37,13 @@ def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
 
 
 def _check_missing(error: ModuleNotFoundError, module: str) -> None:
-    """Reraise the error unless it says that the package itself is missing."""
+    """Re-raise an import error unless the package itself is not installed."""
     if str(error.name).partition(".")[0] != module.partition(".")[0]:
         raise error
 
 
 def checked_seed(seed: Any, owner: str) -> int:
-    """Return a seed unchanged; ValueError unless it is an integer in range."""
+    """Return a seed as an int, or raise ValueError if it is not a valid seed."""
     whole = isinstance(seed, Integral) and not isinstance(seed, bool)
     if not whole or not 0 <= seed <= _MOST_SEED:
         raise wrong("seed", owner, "an integer from 0 to 2**32 - 1 or None", seed)

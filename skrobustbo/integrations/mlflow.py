@@ -1,4 +1,4 @@
-"""MLflow: a run for each search, with a nested run for each candidate."""
+"""Log searches to MLflow, with a nested run for each candidate."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ _AT_ONCE, _LONGEST_NAME, _LONGEST_VALUE = 100, 250, 500
 
 
 class MLflowCallback(BaseEstimator):
-    """Log a search to MLflow; pass an instance as `on_trial`.
+    """Callback that logs a search to MLflow.
 
-    The search is one run, and each candidate is a nested run, written as soon as it
-    finishes. Parameters and metrics have the names that MLflow's autologging uses for
-    `RandomizedSearchCV`. With a `checkpoint`, a search that was interrupted or killed
-    resumes its run.
+    Pass an instance as the `on_trial` parameter of a search. The search is logged as
+    one run. Each candidate is logged as a nested run as soon as it finishes. Parameters
+    and metrics have the names that MLflow's autologging uses for `RandomizedSearchCV`.
+    If the search uses a `checkpoint`, it resumes its run after being interrupted or
+    killed.
 
     Parameters
     ----------
     run_name : str, default=None
-        Name of the search's run. None: MLflow chooses one.
+        Name of the run of the search. If None, MLflow generates a name.
 
     Attributes
     ----------
     run_id_ : str
-        The ID of the latest search's run. To add to it, use
+        Run ID of the latest search. To log more data to this run, use
         ``mlflow.start_run(run_id=...)``.
 
     Raises
@@ -56,27 +57,27 @@ class MLflowCallback(BaseEstimator):
 
     Notes
     -----
-    The runs go to MLflow's current tracking server and experiment. If a run is active
-    when you call `fit`, and it does not belong to another search, it becomes the
-    search's run and stays active. Otherwise a new run starts and ends with `fit`. The
-    run is active during `fit`, so autologging, if enabled, logs the refitted best model
-    there.
+    The runs are logged to MLflow's current tracking server and experiment. If a run is
+    active when you call `fit`, and it does not belong to another search, the search
+    uses this run and leaves it active. Otherwise, a new run starts and ends with `fit`.
+    The run is active during `fit`, so autologging, if enabled, logs the refitted best
+    model to this run.
 
-    At the end, the search's run gets the parameters ``best_<name>``, the metric
+    At the end of the search, its run gets the parameters ``best_<name>``, the metric
     ``best_cv_score``, and the tags ``best_candidate`` and ``stop_reason``. MLflow does
-    not allow a run's parameters to change. If a longer search finds a better candidate
-    in the same run, the new values become tags with the same names.
+    not allow the parameters of a run to change. If a continued search finds a better
+    candidate in the same run, the new values are stored as tags with the same names.
 
-    A candidate's run has its parameters, and the tags ``skrobustbo.candidate`` (its
+    The run of a candidate has its parameters and the tags ``skrobustbo.candidate`` (its
     number), ``status``, ``model_label`` and ``failure``. The metrics are
-    ``mean_test_score``, ``std_test_score``, ``split0_test_score`` and so on (if there
-    are several metrics, with their names instead of ``score``), ``mean_fit_time``,
-    ``mean_score_time``, ``model_mean`` and ``model_std``. If a race stopped the
-    candidate, or it used only part of a resource, only the scores of its folds are
-    logged.
+    ``mean_test_score``, ``std_test_score``, ``split0_test_score`` and so on,
+    ``mean_fit_time``, ``mean_score_time``, ``model_mean`` and ``model_std``. If there
+    are several metrics, their names replace ``score``. If a candidate was stopped by a
+    race or used only part of a resource, the mean and standard deviation of its scores
+    are not logged.
 
-    If MLflow fails, you get one warning and the search continues. Missing entries are
-    logged at the end if MLflow works again by then.
+    If MLflow raises an error, the search issues one warning and continues. Missing
+    entries are logged at the end of the search if MLflow works again.
 
     Examples
     --------
@@ -116,7 +117,7 @@ class MLflowCallback(BaseEstimator):
         search : RobustBayesSearchCV
             The search.
         identity : str
-            Identifies the search, even after a crash.
+            Identifier of the search, which stays the same after a crash.
         """
         self.__dict__.pop("run_id_", None)
         # Searches in different threads may share the callback.
@@ -129,21 +130,21 @@ class MLflowCallback(BaseEstimator):
         Parameters
         ----------
         trial : dict
-            The dict passed to `on_trial`.
+            The dict that is passed to `on_trial`.
         """
         if not self._log.has_failed:
             self._attempt(lambda: self._begin().log(trial))
 
     def on_search_end(self, search: Any, trials: Sequence[Record] | None) -> None:
-        """Log anything still missing, and end the run.
+        """Log all missing entries and end the run.
 
         Parameters
         ----------
         search : RobustBayesSearchCV
             The search.
         trials : list of dict or None
-            All candidates, in the order of `cv_results_`. None if the search ended with
-            an error.
+            All candidates, in the order of `cv_results_`, or None if the search ended
+            with an error.
         """
         try:
             self._attempt(lambda: self._end(search, trials))
@@ -152,7 +153,7 @@ class MLflowCallback(BaseEstimator):
 
     @property
     def _log(self) -> _Log:
-        """The log of this thread."""
+        """The logging state of the search in the current thread."""
         log: _Log | None = getattr(self, "_logs", {}).get(get_ident())
         if log is None:
             raise RuntimeError(
@@ -163,7 +164,7 @@ class MLflowCallback(BaseEstimator):
         return log
 
     def _attempt(self, what: Callable[[], Any]) -> None:
-        """Call a function; warn of the first error and ignore later ones."""
+        """Call a function, warn about the first error, and ignore later errors."""
         try:
             what()
         except Exception as error:
@@ -204,14 +205,14 @@ class _Log:
 
 
 class _Runs:
-    """The run of a search, new or resumed, and its candidates' runs.
+    """The MLflow runs of a search and of its candidates.
 
     Attributes
     ----------
     run_id : str
-        The run of the search.
+        Run ID of the search.
     logged : set of int
-        Candidates whose runs are finished.
+        Numbers of the candidates whose runs are finished.
     """
 
     def __init__(self, name: str | None, identity: str) -> None:
@@ -245,7 +246,7 @@ class _Runs:
         self.logged = {n for n, each in numbered if each.info.status != "RUNNING"}
 
     def log(self, trial: Record) -> None:
-        """Write a candidate's run, or rewrite it if it exists."""
+        """Write the run of a candidate, or update the run if it already exists."""
         number, status = trial["number"], trial["status"]
         client = _mlflow().MlflowClient()
         if number not in self._candidates:
@@ -265,7 +266,7 @@ class _Runs:
         self.logged.add(number)
 
     def conclude(self, search: Any, trials: Sequence[Record]) -> None:
-        """Write the results of the search."""
+        """Write the results of the search to its run."""
         client = _mlflow().MlflowClient()
         best = getattr(search, "best_params_", {})
         params = _texts({f"best_{name}": value for name, value in best.items()})
@@ -307,7 +308,10 @@ def _id(run: Any) -> str:
 
 
 def _found(experiments: list[str] | None, tag: str, value: str) -> list[Any]:
-    """Return the runs with a tag, oldest first; None means the current experiment."""
+    """Return the runs with a tag, oldest first.
+
+    If `experiments` is None, only the current experiment is searched.
+    """
     return _mlflow().search_runs(
         experiments,
         f"tags.`{tag}` = '{value}'",
@@ -317,7 +321,7 @@ def _found(experiments: list[str] | None, tag: str, value: str) -> list[Any]:
 
 
 def _metrics(trial: Record) -> dict[str, float]:
-    """Return a candidate's numbers, named like the columns of `cv_results_`."""
+    """Return the metrics of a candidate, named like the columns of `cv_results_`."""
     scores = trial["split_scores"]
     if not isinstance(scores, dict):
         scores = {"score": scores}
@@ -338,12 +342,12 @@ def _texts(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _name(name: str) -> str:
-    """Return a name without characters that MLflow refuses."""
+    """Return a name without the characters that MLflow does not accept."""
     return re.sub(r"[^\w.\- /]", "_", name)[:_LONGEST_NAME]
 
 
 def _text(value: Any) -> str:
-    """Return a value as text that every store accepts."""
+    """Convert a value to text that every MLflow store accepts."""
     try:
         text = str(value)
     except Exception:  # user objects may raise anything
@@ -359,7 +363,7 @@ def _write(
     *,
     step: int = 0,
 ) -> None:
-    """Write a run's parameters, metrics and tags in requests of an allowed size."""
+    """Write the parameters, metrics and tags of a run, in batches of limited size."""
     mlflow, now = _mlflow(), int(1000 * time.time())
     entities = mlflow.entities
     kinds = {

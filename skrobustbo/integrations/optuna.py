@@ -1,4 +1,4 @@
-"""Optuna: a sampler that uses this package's policies, and searches as studies."""
+"""Optuna integration: a sampler, and the conversion of searches to studies."""
 
 from __future__ import annotations
 
@@ -42,31 +42,30 @@ _PAUSE = 0.01
 
 
 class RobustSampler(_BaseSampler):
-    """Choose the parameters of an Optuna study with one of this package's policies.
+    """Optuna sampler that chooses parameters with one of this package's policies.
 
-    The sampler stores everything in the study and rebuilds its models from the trials
+    The sampler stores all its data in the study and rebuilds its models from the trials
     at each step. Several processes can therefore work on one study, each with its own
-    sampler, and you can continue a study at any time.
+    sampler, and you can resume a study at any time.
 
     Parameters
     ----------
     policy : str or Policy, default="robust"
-        How to choose points: a name from `skrobustbo.policies.available` or a policy
-        object.
+        The rule for choosing points: a name from `skrobustbo.policies.available` or a
+        policy object.
     seed : int, default=None
-        Seed of all randomness. Give workers that share a study different seeds, or
-        none.
+        Random seed. Workers that share a study should use different seeds or no seed.
     n_startup_trials : int, default=None
-        Number of trials before the models take over. Default: 2 d + 2 for d parameters.
+        Number of initial trials. The default is 2 d + 2 for d parameters.
     horizon : int, default=None
-        Total number of planned trials, if known; some policies use it.
+        Total number of planned trials, if known. Some policies use it.
     independent_sampler : optuna.samplers.BaseSampler, default=None
-        Draws parameters that no finished trial has, as in the first trial. Default:
-        random sampling.
+        Sampler for parameters that do not occur in any finished trial, such as those of
+        the first trial. By default, these parameters are sampled at random.
     constraints_func : callable, default=None
-        Takes a finished trial and returns numbers; any number above 0 is a violation. A
-        trial with a violation counts as a failure. Constraints that the objective sets
-        with ``trial.set_constraint`` count too.
+        Function that takes a finished trial and returns a sequence of numbers. Any
+        number above 0 is a violation. Constraints set with ``trial.set_constraint`` are
+        also used.
 
     Raises
     ------
@@ -77,12 +76,13 @@ class RobustSampler(_BaseSampler):
 
     Notes
     -----
-    Parameters that always occur together share their models. A parameter that occurs
-    only in some trials belongs to a separate group with its own models.
+    Parameters that always occur together share the same models. Parameters that occur
+    in only some trials form separate groups with their own models.
 
-    All workers' running trials count as pending points. Trials that fail or violate a
-    constraint count as failures. A pruned trial counts with its last intermediate value
-    or the median of the completed trials before it, whichever is worse.
+    The running trials of all workers count as pending points. Trials that fail or
+    violate a constraint count as failures. The value of a pruned trial is its last
+    intermediate value or the median value of the trials completed before it, whichever
+    is worse.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class RobustSampler(_BaseSampler):
         self._forget()
 
     def _forget(self) -> None:
-        """Discard everything that was read or computed and can be rebuilt."""
+        """Clear all caches, which can be rebuilt from the study."""
         self._lock = threading.RLock()
         self._reader = Reader()
         self._warned: set[str] = set()
@@ -140,14 +140,17 @@ class RobustSampler(_BaseSampler):
     # Methods called by Optuna ---------------------------------------------------------
 
     def reseed_rng(self) -> None:
-        """Draw a new seed; Optuna calls this when trials run in several threads."""
+        """Draw a new random seed.
+
+        Optuna calls this method when trials run in several threads.
+        """
         with self._lock:
             self._seed = _seed_of()
             if self._independent_sampler is not None:
                 self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
-        """Return the parameters of finished trials, excluding constants.
+        """Return the search space of finished trials, excluding constant parameters.
 
         Parameters
         ----------
@@ -161,7 +164,8 @@ class RobustSampler(_BaseSampler):
         Warns
         -----
         UserWarning
-            Once for each parameter that has no model and is drawn at random.
+            If a parameter cannot be modelled and is therefore drawn at random. There is
+            one warning for each such parameter.
         """
         known: dict[str, Any] = {}
         for each in _finished(study.get_trials(deepcopy=False)):
@@ -188,7 +192,7 @@ class RobustSampler(_BaseSampler):
         ----------
         study : optuna.Study
         trial : optuna.trial.FrozenTrial
-            The trial that gets the parameters.
+            The trial for which parameters are chosen.
         search_space : dict of str to distribution
 
         Returns
@@ -231,7 +235,7 @@ class RobustSampler(_BaseSampler):
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Any, trial: Any) -> None:
-        """Let the independent sampler prepare a trial.
+        """Call the `before_trial` method of the independent sampler.
 
         Parameters
         ----------
@@ -264,9 +268,9 @@ class RobustSampler(_BaseSampler):
     def _agreed(self, study: Any, trial: Any, wanted: Mapping[str, Any]) -> Params:
         """Return params that no other worker has proposed.
 
-        They are written to the storage before other workers' proposals are read again.
-        If two workers propose the same point, at least one of them sees this and
-        proposes another point.
+        A proposal is written to the storage before the proposals of other workers are
+        read again. If two workers propose the same point, at least one of them detects
+        this and proposes another point.
         """
         for attempt in range(_MOST_ATTEMPTS + 1):
             others = _others(study, trial)
@@ -289,7 +293,7 @@ class RobustSampler(_BaseSampler):
         return {name: value for params in found for name, value in params.items()}
 
     def _taken(self, new: Sequence[Params], others: Sequence[Any]) -> bool:
-        """Return whether another trial has the new point."""
+        """Return whether another trial has one of the new points."""
         return any(
             proposal["space"] == each["space"] and proposal["point"] == each["point"]
             for other in others
@@ -300,7 +304,7 @@ class RobustSampler(_BaseSampler):
     def _proposal(
         self, study: Any, trial: Any, group: Group, others: Sequence[Any], attempt: int
     ) -> tuple[Params, bool]:
-        """Return a trial's proposal for a group, and whether its point is new."""
+        """Return a proposal for a group of parameters, and whether its point is new."""
         sign = 1 if study.direction.name == "MAXIMIZE" else -1
         noted = self._reader.noted(others, group, self._settings, sign)
         n_asked = self._reader.count(others, group)
@@ -342,7 +346,7 @@ class RobustSampler(_BaseSampler):
 
 
 def _finished(trials: Sequence[Any]) -> list[Any]:
-    """Return the trials with all parameters known."""
+    """Return the completed and pruned trials."""
     return [trial for trial in trials if trial.state.name in ("COMPLETE", "PRUNED")]
 
 
@@ -374,6 +378,6 @@ def _checked_constraints(values: Any) -> tuple[float, ...]:
 
 
 def _seed_of(*where: int) -> int:
-    """Return a seed made from numbers, or an unpredictable one if there are none."""
+    """Return a seed derived from numbers, or a random seed if there are none."""
     entropy = np.random.SeedSequence(where or None)
     return int(entropy.generate_state(1)[0])

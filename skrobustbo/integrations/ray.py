@@ -1,4 +1,4 @@
-"""Ray Tune: a searcher that uses this package's policies."""
+"""Ray Tune integration: a searcher that uses this package's policies."""
 
 from __future__ import annotations
 
@@ -29,29 +29,31 @@ _OWNER = "RobustSearcher"
 
 
 class RobustSearcher(_Searcher):
-    """Choose the configs of Ray Tune's trials with one of this package's policies.
+    """Ray Tune searcher that chooses configs with one of this package's policies.
 
-    Concurrent trials count as pending points, so no two of them get the same config.
+    Running trials count as pending points, so concurrent trials never get the same
+    config.
 
     Parameters
     ----------
     space : dict, default=None
-        A Ray Tune search space, nested or flat. Default: the tuner's ``param_space``.
+        A nested or flat Ray Tune search space. By default, the ``param_space`` of the
+        tuner.
     metric : str, default=None
-        The result to optimise. Default: the tuner's metric.
+        Name of the result to optimise. By default, the metric of the tuner.
     mode : {"max", "min"}, default=None
-        Whether to maximise or minimise. Default: the tuner's mode.
+        Whether to maximise or minimise the metric. By default, the mode of the tuner.
     policy : str or Policy, default="robust"
-        How to choose configs: a name from `skrobustbo.policies.available` or a policy
-        object.
+        The rule for choosing configs: a name from `skrobustbo.policies.available` or a
+        policy object.
     points_to_evaluate : list of dict, default=None
-        Configs to try first.
+        Configs to evaluate first.
     seed : int, default=None
-        Seed of all randomness.
+        Random seed.
     n_initial_points : int, default=None
-        Number of trials before the models take over. Default: 2 d + 2 for d parameters.
+        Number of initial trials. The default is 2 d + 2 for d parameters.
     horizon : int, default=None
-        Total number of planned trials, if known; some policies use it.
+        Total number of planned trials, if known. Some policies use it.
 
     Raises
     ------
@@ -62,8 +64,9 @@ class RobustSearcher(_Searcher):
 
     Notes
     -----
-    The last result of a trial counts, even if a scheduler stopped it early. A trial
-    that raises an error, or has no result for the metric, counts as a failure.
+    Only the last result of a trial is used, even if a scheduler stopped the trial
+    early. A trial that raises an error or does not report the metric counts as a
+    failure.
 
     Ray Tune stores the searcher's state as JSON with the experiment.
 
@@ -117,7 +120,7 @@ class RobustSearcher(_Searcher):
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
     ) -> bool:
-        """Use the tuner's metric, mode and search space.
+        """Use the metric, mode and search space of the tuner.
 
         Parameters
         ----------
@@ -131,7 +134,7 @@ class RobustSearcher(_Searcher):
         Returns
         -------
         taken : bool
-            False if the searcher already had a search space.
+            False if both the searcher and the tuner define a search space.
         """
         _check_objective(metric, mode)
         if self._space is not None and config:
@@ -170,7 +173,7 @@ class RobustSearcher(_Searcher):
         return self._optimizer, self._space
 
     def suggest(self, trial_id: str) -> Any:
-        """Return a new trial's config, or report that a finite space is used up.
+        """Return the config of a new trial, or `FINISHED` if no points are left.
 
         Parameters
         ----------
@@ -189,7 +192,7 @@ class RobustSearcher(_Searcher):
         return space.config_of(point)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Do nothing, because only the last result of a trial counts.
+        """Do nothing, because only the last result of a trial is used.
 
         Parameters
         ----------
@@ -200,15 +203,15 @@ class RobustSearcher(_Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Learn from a finished trial.
+        """Record the result of a finished trial.
 
         Parameters
         ----------
         trial_id : str
         result : dict, default=None
-            Its last result.
+            The last result of the trial.
         error : bool, default=False
-            Whether it failed.
+            Whether the trial failed.
         """
         optimizer, _ = self._ready
         point = self._running.pop(trial_id, None)
@@ -224,7 +227,7 @@ class RobustSearcher(_Searcher):
         pruned: bool = False,
         intermediate_values: list[float] | None = None,
     ) -> None:
-        """Learn from a config that was evaluated elsewhere.
+        """Record the value of a config that was evaluated elsewhere.
 
         Parameters
         ----------
@@ -232,9 +235,9 @@ class RobustSearcher(_Searcher):
             The config.
         value : float
         error : bool, default=False
-            Whether it failed.
+            Whether the evaluation failed.
         pruned : bool, default=False
-            Whether it was stopped early; the value counts either way.
+            Whether the evaluation was stopped early. The value is used either way.
         intermediate_values : list of float, default=None
             Not used.
         """
@@ -252,7 +255,7 @@ class RobustSearcher(_Searcher):
     # State on disk --------------------------------------------------------------------
 
     def save(self, checkpoint_path: str) -> None:
-        """Write the state to a file, as JSON.
+        """Write the state of the searcher to a JSON file.
 
         Parameters
         ----------
@@ -269,7 +272,7 @@ class RobustSearcher(_Searcher):
         Path(checkpoint_path).write_text(json.dumps(state), encoding="utf-8")
 
     def restore(self, checkpoint_path: str) -> None:
-        """Read the state that `save` wrote.
+        """Restore the state of the searcher from a file written by `save`.
 
         Parameters
         ----------
@@ -278,7 +281,7 @@ class RobustSearcher(_Searcher):
         Raises
         ------
         ValueError
-            If the file does not hold such a state, or belongs to another search space.
+            If the file was not written by `save`, or belongs to another search space.
         """
         try:
             state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))

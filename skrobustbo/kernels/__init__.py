@@ -1,4 +1,4 @@
-"""Kernels from the papers, with gradients and length scales for any kernel."""
+"""Kernels for Gaussian processes, and tools for gradients and length scales."""
 
 from skrobustbo.kernels._empirical import EmpiricalKernel
 from skrobustbo.kernels._gradients import by_differences as by_differences

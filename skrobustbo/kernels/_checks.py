@@ -1,4 +1,4 @@
-"""Checks of kernel arguments."""
+"""Validation of kernel arguments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from skrobustbo._arrays import Indices
 
 
 def checked_columns(columns: Any, n_columns: int, name: str) -> Indices:
-    """Return distinct columns of an array, with negative ones counted from 0.
+    """Validate column indices and return them as nonnegative integers.
 
-    Errors refer to the user's argument as `name`.
+    Error messages refer to the argument as `name`.
     """
     given = list(columns) if np.iterable(columns) else []
     indices = {int(c) % n_columns for c in given if _is_column(c, n_columns)}
@@ -33,10 +33,9 @@ def _is_column(value: Any, n_columns: int) -> bool:
 def checked_sets(
     X: ArrayLike, Y: ArrayLike | None, eval_gradient: bool
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return a kernel's two sets of points as two-dimensional arrays.
+    """Validate the two point sets of a kernel and return them as 2D arrays.
 
-    A gradient in the hyperparameters requires a single set, as in scikit-learn's
-    kernels.
+    As in scikit-learn's kernels, `Y` must be None if `eval_gradient` is True.
     """
     X = np.atleast_2d(X)
     if Y is None:

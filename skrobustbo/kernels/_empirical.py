@@ -1,4 +1,4 @@
-"""A kernel given by a covariance matrix on a finite set of points."""
+"""Kernel defined by a covariance matrix on a finite set of points."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ _X_TOLERANCE = 1e-9
 
 
 class EmpiricalKernel(Kernel):
-    """A kernel given by a covariance matrix on a finite set of points.
+    """Kernel defined by a covariance matrix on a finite set of points.
 
-    Use it for objectives on a few points for which earlier records exist, such as the
-    sensors in the temperature data of [1]_. The covariance of the records replaces a
-    formula. The kernel has no hyperparameters.
+    Use it if the objective is defined on a few points with historical data, such as the
+    temperature sensors in [1]_. The kernel is then the covariance of these data. The
+    kernel has no hyperparameters.
 
     Parameters
     ----------
     K : array-like of shape (m, m)
-        Symmetric positive semidefinite covariance matrix, in squared units of the
-        model's targets. The theory's confidence bands require a diagonal of at most 1.
+        Symmetric positive semidefinite covariance matrix, in the squared units of the
+        model's targets. The theoretical confidence bands require diagonal entries of at
+        most 1.
     X : array-like of shape (m, n_columns), default=None
-        The distinct points of the set, in the order of `K`. If None, they are the
+        Distinct points, in the order of the rows of `K`. If None, the points are the
         numbers 0, ..., m - 1 in a single column.
 
     Raises
     ------
     ValueError
-        On evaluation, if `K` is not symmetric or not positive semidefinite, if `X` does
-        not match `K`, or if a point is outside the set. An array is checked only once:
-        to change an entry, pass a new array.
+        If the kernel is evaluated and `K` is not symmetric or not positive
+        semidefinite, `X` does not match `K`, or a point is outside the set. Each array
+        is checked only once, so pass a new array instead of modifying one in place.
 
     See Also
     --------
-    SubsetKernel : Selects the set's columns if the points have others.
+    SubsetKernel : Kernel on a subset of the columns.
 
     References
     ----------
@@ -59,7 +60,7 @@ class EmpiricalKernel(Kernel):
            [0.8, 1. , 1. ],
            [0.8, 1. , 1. ]])
 
-    Sensors identified by location, and a column of time:
+    Identify sensors by their location and add a column for time:
 
     >>> places = np.array([[0.1, 0.9], [0.4, 0.2]])
     >>> kernel = SubsetKernel(EmpiricalKernel(K, places), [0, 1]) * ForgettingKernel(0)
@@ -81,19 +82,19 @@ class EmpiricalKernel(Kernel):
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
 
     def diag(self, X: ArrayLike) -> Array:
-        """Return k(x, x) of each row, shape (n,)."""
+        """Return the diagonal of the kernel matrix, shape (n,)."""
         K, _ = self._table()
         return K.diagonal()[self._places(np.atleast_2d(X))]
 
     def is_stationary(self) -> bool:
-        """Return False: covariances depend on the points, not on differences."""
+        """Return False because the kernel is not stationary."""
         return False
 
     def _table(self) -> tuple[Array, KDTree]:
-        """Return the matrix and a search tree of its points.
+        """Return the covariance matrix and a search tree of the points.
 
-        They are cached until another array is set, because the check costs as much as
-        fitting a Gaussian process.
+        Both are cached until `K` or `X` is replaced, because validation takes as long
+        as fitting a Gaussian process.
         """
         kept = getattr(self, "_kept", None)
         if kept is None or kept[0] is not self.K or kept[1] is not self.X:
@@ -102,7 +103,7 @@ class EmpiricalKernel(Kernel):
         return kept[2], kept[3]
 
     def _places(self, X: NDArray[Any]) -> Indices:
-        """Return the rows of the set that equal the rows of `X`."""
+        """Return the index of each row of `X` in the set of points."""
         _, tree = self._table()
         if X.shape[1] != tree.m:
             raise ValueError(
@@ -137,7 +138,7 @@ def _equal(a: ArrayLike | None, b: ArrayLike | None) -> bool:
 
 
 def _checked_covariance(given: ArrayLike) -> Array:
-    """Return a covariance matrix that is exactly symmetric."""
+    """Validate a covariance matrix and return an exactly symmetric copy."""
     K: Array = np.asarray(given, dtype=float)
     strange = int((~np.isfinite(K)).sum())
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size or strange:
@@ -165,7 +166,7 @@ def _checked_covariance(given: ArrayLike) -> Array:
 
 
 def _lowest_eigenvalue(K: Array, tolerance: float) -> float:
-    """Return the lowest eigenvalue, or a bound above minus the tolerance."""
+    """Return the smallest eigenvalue, or ``-tolerance`` if it is larger."""
     try:
         # Many times faster than computing eigenvalues, and sufficient for a valid
         # matrix.
@@ -176,7 +177,7 @@ def _lowest_eigenvalue(K: Array, tolerance: float) -> float:
 
 
 def _tree(X: ArrayLike | None, m: int) -> KDTree:
-    """Return a search tree of the points of the set."""
+    """Validate the points and return a search tree of them."""
     points = np.arange(m)[:, None] if X is None else np.asarray(X, dtype=float)
     n_different = len(np.unique(points[np.isfinite(points).all(axis=-1)], axis=0))
     if points.ndim != 2 or not len(points) == n_different == m:

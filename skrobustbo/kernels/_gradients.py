@@ -1,13 +1,14 @@
-"""Gradients of kernels in their inputs, and length scales of any kernel.
+"""Gradients of kernels with respect to their inputs, and their length scales.
 
-scikit-learn's kernels give gradients in their hyperparameters only, but climbing an
-acquisition function needs them in x. For a stationary kernel k(r) of the scaled
-distance r = |(x - x')/l|::
+The kernels of scikit-learn only compute gradients with respect to their
+hyperparameters, but maximising an acquisition function also requires gradients with
+respect to x. A stationary kernel k(r) of the scaled distance ``r = |(x-x')/l|`` has the
+gradients::
 
     dk/dx_j = -h(r) (x_j - x'_j) / l_j**2        h(r) = -k'(r) / r
     dk/dlog(l_j) = h(r) (x_j - x'_j)**2 / l_j**2
 
-The same function h therefore serves both the climb and the likelihood fit.
+Both gradients therefore use the same function h.
 """
 
 from __future__ import annotations
@@ -45,11 +46,12 @@ def with_length_scale(kernel: Kernel, theta: ArrayLike) -> Kernel:
     Parameters
     ----------
     kernel : Kernel
-        A scikit-learn kernel. The ratios of its length scales are kept.
+        A scikit-learn kernel.
     theta : float or array of shape (n_columns,)
-        The factor, either one for all encoded columns or one per column. A
-        `SubsetKernel` uses the factors of its columns. Kernels with a single length
-        scale (`RationalQuadratic`, `ExpSineSquared`) use the geometric mean.
+        A single factor for all encoded columns, or one factor per column. A
+        `SubsetKernel` uses only the factors of its own columns. Kernels with a single
+        length scale (`RationalQuadratic`, `ExpSineSquared`) use the geometric mean of
+        the factors.
 
     Returns
     -------
@@ -68,7 +70,7 @@ def with_length_scale(kernel: Kernel, theta: ArrayLike) -> Kernel:
 
 
 def _stretch(kernel: Kernel, theta: Array) -> None:
-    """Multiply the length scales of a kernel in place."""
+    """Multiply the length scales of a kernel by `theta` in place."""
     if isinstance(kernel, SubsetKernel) and theta.ndim:
         theta = kernel.select(theta)[0]
     for name, value in kernel.get_params(deep=False).items():
@@ -81,9 +83,9 @@ def _stretch(kernel: Kernel, theta: Array) -> None:
 
 
 def length_scales(kernel: Kernel, n_columns: int) -> Array:
-    """Return the length scale of each column, shape (n_columns,); inf if it has none.
+    """Return the length scale of each column, with inf for columns that have none.
 
-    Sums and products have the shorter of their parts' length scales.
+    For sums and products of two kernels, return the shorter length scale.
     """
     scales = np.full(n_columns, np.inf)
     if isinstance(kernel, RBF):  # includes Matern
@@ -100,7 +102,10 @@ def length_scales(kernel: Kernel, n_columns: int) -> Array:
 
 
 def by_differences(function: Callable[[Array], Array], Z: Array) -> Array:
-    """Return the gradient of a function at points `Z`, as an additional last axis."""
+    """Return the gradient of a function at points `Z` by central differences.
+
+    The last axis of the result contains the partial derivatives.
+    """
     steps = _STEP * np.eye(Z.shape[1])
     slopes = [(function(Z + s) - function(Z - s)) / (2 * _STEP) for s in steps]
     return np.stack(slopes, axis=-1)
@@ -108,12 +113,12 @@ def by_differences(function: Callable[[Array], Array], Z: Array) -> Array:
 
 @singledispatch
 def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array]:
-    """Return k(Z, X), shape (m, n), and its gradient in Z, shape (m, n, n_columns).
+    """Return the kernel matrix k(Z, X) and its gradient with respect to `Z`.
 
     The gradient is exact for Matern kernels with nu = 1/2, 3/2 or 5/2, for RBF,
-    constants, white noise and kernels in time, and for their sums, products, powers,
-    subsets and additive decompositions. It is zero on a finite set, which has no
-    directions. For all other kernels, it uses central differences.
+    constant, white noise and time kernels, and for sums, products, powers, subsets and
+    additive decompositions of these kernels. It is zero for an `EmpiricalKernel`. For
+    all other kernels, it is computed by central differences.
 
     Parameters
     ----------
@@ -122,7 +127,7 @@ def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Arra
     Z : array of shape (m, n_columns)
         Points at which to compute the gradient.
     X : array of shape (n, n_columns)
-        The other points.
+        Second set of points.
 
     Returns
     -------
@@ -168,11 +173,11 @@ def _(kernel: NominalKernel, Z: Array, X: Array) -> tuple[Array, Array]:
 def kernel_and_slopes(
     kernel: Kernel, Z: Array, X: Array
 ) -> tuple[Array, Callable[[Array], Array]]:
-    """Return k(Z, X), shape (m, n), and a function of weighted gradient sums.
+    """Return k(Z, X) and a function that computes weighted sums of its gradient.
 
-    The function maps weights of shape (m, n) or (1, n) to the sums over X of weight
-    times gradient, shape (m, n_columns). For kernels of a scaled distance, this takes
-    two matrix products, and the gradient itself is never computed.
+    The function takes weights of shape (m, n) or (1, n), multiplies the gradient by
+    them and sums the products over X. The result has shape (m, n_columns). For kernels
+    of a scaled distance, the full gradient is never computed.
     """
     if isinstance(kernel, RBF) or (isinstance(kernel, NominalKernel) and kernel.closed):
         scale, Z_scaled, X_scaled, r = scaled(kernel, Z, X)
@@ -219,7 +224,7 @@ def _(kernel: Exponentiation, Z: Array, X: Array) -> tuple[Array, Array]:
 
 
 def _power_slope(kernel: Exponentiation, k: Array) -> Array:
-    """Return the derivative of k**p in k."""
+    """Return the derivative of k**p with respect to k."""
     p = kernel.exponent
     # Far from the data, k may underflow to zero, where a root has infinite slope.
     finite = (k != 0) | (p >= 1)
@@ -269,7 +274,9 @@ def _(kernel: WienerKernel, Z: Array, X: Array) -> tuple[Array, Array]:
 
 @singledispatch
 def diag_gradient(kernel: Kernel, Z: Array) -> Array:
-    """Return the gradient of k(z, z), shape (m, n_columns); zero if stationary.
+    """Return the gradient of k(z, z) with respect to z.
+
+    The gradient is zero if the kernel is stationary.
 
     Parameters
     ----------
@@ -287,8 +294,8 @@ def diag_gradient(kernel: Kernel, Z: Array) -> Array:
     return by_differences(kernel.diag, Z)
 
 
-# Composite kernels ask their parts. Differences would leave the set of an
-# EmpiricalKernel and the range of a WienerKernel.
+# Composite kernels combine the gradients of their parts, because central differences
+# would evaluate an EmpiricalKernel or a WienerKernel outside its domain.
 @diag_gradient.register
 def _(kernel: Sum, Z: Array) -> Array:
     return diag_gradient(kernel.k1, Z) + diag_gradient(kernel.k2, Z)

@@ -1,14 +1,14 @@
-"""Kernels that depend on a scaled distance, and nominal columns.
+"""Kernels of a scaled distance, and support for nominal columns.
 
-A `nominal` column holds a code for each of many unordered choices. A kernel treats it
-like one column per choice, with distance 1 between choices: it only matters whether two
-codes are equal. Only the choices of the points at hand count. In the closed forms, with
-l the length scales::
+A nominal column contains codes of unordered choices. A kernel treats it like a one-hot
+encoding in which two different choices have distance 1. In kernels with a closed form,
+the squared distance for length scales l is::
 
     r**2 = sum over other columns of (x_j - x'_j)**2 / l_j**2
          + sum over nominal columns of [x_c != x'_c] / l_c**2
 
-Other kernels get one column for each choice that occurs in the points.
+For other kernels, nominal columns are one-hot encoded, with one column for each choice
+that occurs in the points.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from skrobustbo.kernels._structured import SubsetKernel
 from skrobustbo.kernels._time import ForgettingKernel, WienerKernel
 
 _KINK = 1e-8  # points within this distance count as equal
-#: Kernels without a distance, or of a column that does not hold choices.
+#: Kernels that nominal columns do not affect.
 _LEFT_ALONE = (
     ConstantKernel,
     WhiteKernel,
@@ -46,7 +46,7 @@ _LEFT_ALONE = (
 
 
 def smoothness(kernel: Kernel) -> float | None:
-    """Return nu of a Matern kernel (inf for RBF), None for any other kernel.
+    """Return the smoothness parameter nu of a kernel.
 
     Parameters
     ----------
@@ -56,6 +56,7 @@ def smoothness(kernel: Kernel) -> float | None:
     Returns
     -------
     nu : float or None
+        The `nu` of a Matern kernel, inf for an RBF kernel, None for other kernels.
     """
     if type(kernel) is NominalKernel:  # isinstance would be slow: an abstract class
         kernel = kernel.kernel
@@ -65,9 +66,9 @@ def smoothness(kernel: Kernel) -> float | None:
 
 
 def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
-    """Return k(r) and h(r) of a stationary kernel that has a closed form.
+    """Return k(r) and h(r) = -k'(r) / r of a kernel with a closed form.
 
-    h(r) is -k'(r) / r, so the gradient in z is h(r) (x - z) in scaled coordinates.
+    In scaled coordinates, the gradient of k with respect to z is h(r) (x - z).
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
     Returns
     -------
     k, h : arrays of the shape of `r`
-        (None, None) for kernels without a closed form.
+        A single None is returned for kernels without a closed form.
     """
     nu = smoothness(kernel)
     if nu == math.inf:
@@ -111,15 +112,16 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
 
 
 class NominalKernel(Kernel):
-    """A kernel that compares the values of some columns only for equality.
+    """Kernel that treats some columns as nominal.
 
     Parameters
     ----------
     kernel : Kernel
-        A kernel of differences or inner products that wraps no other kernel, with one
-        length scale for all columns or one per column.
+        A kernel that depends on differences or inner products and wraps no other
+        kernel. It has one length scale for all columns or one per column.
     columns : array of int
-        The columns that hold positive codes; 0 means no choice.
+        Indices of the nominal columns. Their values are positive codes, or 0 for no
+        choice.
     """
 
     def __init__(self, kernel: Kernel, columns: Indices) -> None:
@@ -128,7 +130,7 @@ class NominalKernel(Kernel):
 
     @property
     def closed(self) -> bool:
-        """Whether `radial` has a closed form for the kernel."""
+        """Whether the kernel has a closed form."""
         return radial(self, np.zeros(1)) is not None
 
     def __call__(
@@ -143,7 +145,7 @@ class NominalKernel(Kernel):
         return inner(one_hot(X), None if Y is None else one_hot(Y))
 
     def diag(self, X: ArrayLike) -> Array:
-        """Return k(x, x) of each row, shape (n,)."""
+        """Return the diagonal of the kernel matrix, shape (n,)."""
         X = np.atleast_2d(X)
         inner, one_hot, _ = self.expanded(X[:0])  # all choices are equivalent
         return inner.diag(one_hot(X))
@@ -152,10 +154,11 @@ class NominalKernel(Kernel):
         return bool(self.kernel.is_stationary())
 
     def expanded(self, seen: Array) -> tuple[Kernel, Callable[[Array], Array], Indices]:
-        """Return the kernel on one-hot columns, their encoder, and other columns.
+        """Return the kernel for one-hot encoded points, and their encoder.
 
-        The choices of the points `seen` have a column each, and all others share one.
-        Other columns come first, followed by the columns of choices.
+        Each choice that occurs in `seen` has its own column, and all other choices
+        share one column. The indices of the columns that are not nominal are also
+        returned. These columns come first in the encoded points.
         """
         others = np.setdiff1d(np.arange(seen.shape[1]), self.columns)
         codes = [np.setdiff1d(seen[:, c], 0.0) for c in self.columns]
@@ -176,17 +179,17 @@ class NominalKernel(Kernel):
 
 
 def _indicators(values: Array, codes: Array) -> Array:
-    """Return a column for each code and one for all others, shape (n, k + 1)."""
+    """Return an indicator column for each code and one for all other codes."""
     own = values[:, None] == codes
     rest = (values > 0) & ~own.any(axis=1)
     return np.column_stack([own, rest]) * math.sqrt(0.5)
 
 
 def scaled(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array, Array, Array]:
-    """Return length scales, points in units of them, and distances of Z and X.
+    """Return the length scales, the scaled points and the distances between them.
 
-    The kernel is RBF or Matern, possibly with nominal columns. These are 0 in the
-    points because they have no slope.
+    The kernel must be RBF or Matern, with or without nominal columns. Nominal columns
+    are set to 0 in the scaled points, because the kernel has no slope along them.
     """
     if type(kernel) is not NominalKernel:
         scale = np.asarray(kernel.length_scale, dtype=float)
@@ -202,12 +205,12 @@ def scaled(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array, Array, Arr
 
 
 def differ(z: Array, x: Array) -> NDArray[np.bool_]:
-    """Return where values of one column, (m,), differ from others, (n,), as (m, n)."""
+    """Return a mask of shape (m, n) of the pairs of values that differ."""
     return z[:, None] != x
 
 
 def with_nominal(kernel: Kernel, columns: Indices, n_columns: int) -> Kernel:
-    """Return a kernel on `n_columns` columns, some of which are nominal."""
+    """Return a kernel that treats the given columns as nominal."""
     if not len(columns) or isinstance(kernel, _LEFT_ALONE):
         return kernel
     if isinstance(kernel, SubsetKernel):

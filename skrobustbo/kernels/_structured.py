@@ -1,7 +1,7 @@
-"""Kernels on a subset of columns, and sums over groups of columns.
+"""Kernels on a subset of the columns, and additive kernels.
 
-Both wrap one kernel and expose its hyperparameters with the prefix ``kernel__``, like
-scikit-learn's `Exponentiation`.
+Both kernels wrap another kernel and expose its hyperparameters with the prefix
+``kernel__``, like scikit-learn's `Exponentiation`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from skrobustbo.kernels._checks import checked_columns, checked_sets
 
 
 class _Wrapper(Kernel):
-    """A kernel that exposes the hyperparameters of the kernel it wraps."""
+    """Base class of kernels that expose the hyperparameters of a wrapped kernel."""
 
     kernel: Kernel
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, including the wrapped kernel's if `deep`."""
+        """Return the parameters, including those of the wrapped kernel if `deep`."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             nested = self.kernel.get_params().items()
@@ -32,7 +32,7 @@ class _Wrapper(Kernel):
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Specifications of the wrapped kernel's hyperparameters."""
+        """Hyperparameter specifications of the wrapped kernel."""
         return [
             Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
             for h in self.kernel.hyperparameters
@@ -40,7 +40,7 @@ class _Wrapper(Kernel):
 
     @property
     def theta(self) -> Array:
-        """Logarithms of the free hyperparameters, shape (n_dims,)."""
+        """Log-transformed free hyperparameters, shape (n_dims,)."""
         return self.kernel.theta
 
     @theta.setter
@@ -49,7 +49,7 @@ class _Wrapper(Kernel):
 
     @property
     def bounds(self) -> Array:
-        """Logarithms of the bounds of the free hyperparameters, shape (n_dims, 2)."""
+        """Log-transformed bounds of the free hyperparameters, shape (n_dims, 2)."""
         return self.kernel.bounds
 
     def is_stationary(self) -> bool:
@@ -58,24 +58,24 @@ class _Wrapper(Kernel):
 
 
 class SubsetKernel(_Wrapper):
-    """A kernel that uses only some columns: k(x, x') = k0(x[dims], x'[dims]).
+    """Kernel on a subset of the columns, k(x, x') = k0(x[dims], x'[dims]).
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel k0 on points with ``len(dims)`` columns. If anisotropic, it has one
-        length scale for each of `dims`, in order.
+        The base kernel k0 for points with ``len(dims)`` columns. An anisotropic kernel
+        has one length scale per entry of `dims`, in the same order.
     dims : sequence of int
-        Distinct columns, counted from 0; negative numbers count from the end.
+        Distinct column indices. Negative indices count from the end.
 
     Raises
     ------
     ValueError
-        On evaluation, if `dims` are not distinct columns of the points.
+        If `dims` are not distinct columns of the points when the kernel is evaluated.
 
     Examples
     --------
-    Distances in the first two columns, and forgetting over time in the last one:
+    Combine a kernel on the first two columns with forgetting over time:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -90,7 +90,7 @@ class SubsetKernel(_Wrapper):
         self.dims = dims
 
     def select(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the columns of `X` for the wrapped kernel."""
+        """Return the columns of `X` that the wrapped kernel uses."""
         X = np.atleast_2d(X)
         columns = checked_columns(self.dims, X.shape[1], "the dims of SubsetKernel")
         return X[:, columns]
@@ -103,7 +103,7 @@ class SubsetKernel(_Wrapper):
         return self.kernel(self.select(X), seen, eval_gradient)
 
     def diag(self, X: ArrayLike) -> Array:
-        """Return k(x, x) of each row, shape (n,)."""
+        """Return the diagonal of the kernel matrix, shape (n,)."""
         return self.kernel.diag(self.select(X))
 
     def __eq__(self, other: object) -> bool:
@@ -118,44 +118,43 @@ class SubsetKernel(_Wrapper):
 
 
 class AdditiveKernel(_Wrapper):
-    """The mean of copies of one kernel over groups of columns.
+    """Mean of one kernel over several groups of columns.
 
-    For a decomposition g of the columns, with k0 the base kernel::
+    For a base kernel k0 and a decomposition g of the columns into groups::
 
         k(x, x') = 1/|g| sum over c in g of k0(x[c], x'[c])
 
-    This is the kernel of sums of functions that depend on a few columns each [1]_ [2]_.
-    In [3]_, the decomposition is the unknown hyperparameter, with one candidate model
-    for each decomposition.
+    It models the objective as a sum of functions that each depend on a few columns [1]_
+    [2]_. In [3]_, the decomposition is an unknown hyperparameter, and each candidate
+    model uses a different decomposition.
 
     Parameters
     ----------
     kernel : Kernel
-        The base kernel k0 on all columns. If anisotropic, it has one length scale per
-        column. The copy for a group sees the other columns as zero. A kernel of
-        differences or inner products then ignores them, so each copy uses only the
-        length scales of its own columns. If the points have further columns, such as
-        time, wrap the whole kernel in a `SubsetKernel`.
+        The base kernel k0 for points with all columns. An anisotropic kernel has one
+        length scale per column. For each group, all other columns are set to zero.
+        Kernels that depend on differences or inner products ignore these columns and
+        their length scales. If the points have additional columns, such as time, wrap
+        the additive kernel in a `SubsetKernel`.
     groups : sequence of sequences of int
-        The decomposition into groups of columns, counted from 0; negative numbers count
-        from the end. Groups may overlap [2]_ but must not be equal. Columns outside all
-        groups have no influence.
+        Column indices of each group. Negative indices count from the end. Groups may
+        overlap [2]_, but must not be equal. Columns that are in no group have no
+        influence.
 
     Raises
     ------
     ValueError
-        On evaluation, if a group does not consist of distinct columns of the points, or
-        if two groups are equal.
+        If a group does not consist of distinct columns of the points when the kernel is
+        evaluated, or if two groups are equal.
 
     Notes
     -----
-    The papers use the plain sum of the copies and assume k(x, x) <= 1. The mean is the
-    same sum with ``k0 / |g|`` instead of k0, so the assumption holds for every
-    decomposition if it holds for k0. The plain sum is ``len(groups) *
-    AdditiveKernel(k0, groups)``.
+    The papers use the sum over the groups and assume that k(x, x) <= 1. The mean
+    satisfies this assumption for every decomposition if k0 satisfies it. To get the
+    sum, use ``len(groups) * AdditiveKernel(k0, groups)``.
 
-    All copies share the hyperparameters of the base kernel. To combine different
-    kernels, add `SubsetKernel` objects.
+    All groups share the hyperparameters of the base kernel. To use a different kernel
+    for each group, add `SubsetKernel` objects.
 
     References
     ----------
@@ -169,7 +168,7 @@ class AdditiveKernel(_Wrapper):
 
     Examples
     --------
-    Points that agree in the second group and are far apart in the first:
+    Compare two points that differ only in the first group:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -184,7 +183,7 @@ class AdditiveKernel(_Wrapper):
         self.groups = groups
 
     def masks(self, n_columns: int) -> NDArray[np.bool_]:
-        """Return a mask of the columns of each group, shape (n_groups, n_columns)."""
+        """Return a column mask for each group, shape (n_groups, n_columns)."""
         groups = list(self.groups) if np.iterable(self.groups) else []
         masks = np.zeros((len(groups), n_columns), dtype=bool)
         for mask, group in zip(masks, groups, strict=True):
@@ -214,7 +213,7 @@ class AdditiveKernel(_Wrapper):
         return _mean(values), _mean(gradients)
 
     def diag(self, X: ArrayLike) -> Array:
-        """Return k(x, x) of each row, shape (n,)."""
+        """Return the diagonal of the kernel matrix, shape (n,)."""
         X = np.atleast_2d(X)
         masks = self.masks(X.shape[1])
         return _mean([self.kernel.diag(np.where(mask, X, 0.0)) for mask in masks])

@@ -1,7 +1,7 @@
-"""Kernels in time, for functions that change during the search.
+"""Time kernels for functions that change during the search.
 
-Time is a column of the points, measured in steps: the number of the query. A kernel
-over space and time is a product: ``SubsetKernel(Matern(nu=2.5), [0, 1]) *
+Time is a column of the points that contains the number of each query. For a kernel over
+space and time, multiply two kernels: ``SubsetKernel(Matern(nu=2.5), [0, 1]) *
 ForgettingKernel()``.
 """
 
@@ -26,21 +26,21 @@ Bounds = tuple[float, float] | str
 
 
 class _TimeKernel(Kernel):
-    """Base class of kernels on one column with one hyperparameter, which may be zero.
+    """Base class of kernels on one column with one nonnegative hyperparameter.
 
-    If it is zero, the kernel is 1. Zero has no logarithm, so the hyperparameter is then
-    fixed, regardless of its bounds.
+    If the hyperparameter is zero, the kernel equals 1 everywhere. The hyperparameter is
+    then fixed regardless of its bounds, because zero has no logarithm.
     """
 
     column: int
 
     @abstractmethod
     def _covariance(self, s: Array, t: Array) -> Array:
-        """Return k(s, t) for times that can be broadcast together."""
+        """Return the covariance k(s, t) of two arrays of times, with broadcasting."""
 
     @abstractmethod
     def _log_slope(self, s: Array, t: Array) -> Array:
-        """Return the derivative of k(s, t) in the logarithm of the hyperparameter."""
+        """Return the derivative of k(s, t) with respect to the log hyperparameter."""
 
     def times(self, X: ArrayLike) -> Array:
         """Return the time of each row of `X`, shape (n,)."""
@@ -63,27 +63,27 @@ class _TimeKernel(Kernel):
 
 
 class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
-    """Exponential forgetting in time: ``(1 - epsilon)**(|i - j| / 2)``.
+    """Exponential forgetting in time, ``(1 - epsilon)**(|i - j| / 2)``.
 
-    This is the time factor of TV-GP-UCB [1]_, as in equation (5) of [2]_. The objective
-    is a Markov chain of Gaussian processes in which a share epsilon of the variance is
-    new at each step. The kernel equals a Matern-1/2 kernel with a length scale of ``-2
-    / log(1 - epsilon)`` steps.
+    This is the time kernel of TV-GP-UCB [1]_, equation (5) of [2]_. It models the
+    objective as a Markov chain of Gaussian processes in which a fraction `epsilon` of
+    the variance is replaced at each step. The kernel is equal to a Matern kernel with
+    ``nu=0.5`` and a length scale of ``-2 / log(1 - epsilon)`` steps.
 
     Parameters
     ----------
     epsilon : float, default=0.03
-        Rate of change per step, in [0, 1). With 0, nothing is forgotten: the kernel is
-        1, and the hyperparameter is fixed.
+        Rate of change per step, in [0, 1). If it is 0, the kernel equals 1 everywhere,
+        and the hyperparameter is fixed.
     epsilon_bounds : pair of floats or "fixed", default=(1e-5, 0.99)
-        Bounds of `epsilon` when it is fitted by likelihood.
+        Lower and upper bound on `epsilon`. If "fixed", `epsilon` is not tuned.
     column : int, default=-1
-        The column of the points that holds the time in steps.
+        Index of the column with the time in steps.
 
     Raises
     ------
     ValueError
-        On evaluation, if `epsilon` or `column` is out of range.
+        If `epsilon` or `column` is out of range when the kernel is evaluated.
 
     References
     ----------
@@ -114,13 +114,13 @@ class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
 
     @property
     def hyperparameter_epsilon(self) -> Hyperparameter:
-        """Specification of `epsilon`, fixed if it is zero."""
+        """Hyperparameter specification of `epsilon`."""
         bounds = "fixed" if self.epsilon == 0 else self.epsilon_bounds
         return Hyperparameter("epsilon", "numeric", bounds)
 
     @property
     def decay(self) -> float:
-        """Loss of log covariance per step of lag, -log(1 - epsilon) / 2."""
+        """Rate of exponential decay per step, -log(1 - epsilon) / 2."""
         if not 0 <= self.epsilon < 1:
             raise ValueError(
                 "Expected the epsilon of ForgettingKernel to be at least 0 and below "
@@ -137,7 +137,7 @@ class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
         return -0.5 * odds * np.abs(s - t) * self._covariance(s, t)
 
     def diag(self, X: ArrayLike) -> Array:
-        """Return k(x, x) = 1 of each row, shape (n,)."""
+        """Return the diagonal of the kernel matrix, an array of ones."""
         return np.ones(len(self.times(X)))
 
     def __repr__(self) -> str:
@@ -145,27 +145,27 @@ class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
 
 
 class WienerKernel(_TimeKernel):
-    """A Wiener process that starts at variance 1: k(i, j) = 1 + variance * min(i, j).
+    """Wiener process that starts with variance 1, k(i, j) = 1 + variance * min(i, j).
 
-    This is the time factor of UI-TVBO [1]_, which injects uncertainty into past
-    observations. The prior variance 1 + variance * t grows with the time t. Unlike the
-    other kernels in this package, this one exceeds 1.
+    This is the time kernel of UI-TVBO [1]_, which increases the uncertainty of past
+    observations. The prior variance at time t is ``1 + variance * t``. Unlike
+    `ForgettingKernel`, this kernel can exceed 1.
 
     Parameters
     ----------
     variance : float, default=0.03
-        Variance gained per step, sigma_w**2, at least 0. With 0, the kernel is 1, and
-        the hyperparameter is fixed.
+        Increase in variance per step, sigma_w**2 in [1]_, at least 0. If it is 0, the
+        kernel equals 1 everywhere, and the hyperparameter is fixed.
     variance_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
-        Bounds of `variance` when it is fitted by likelihood.
+        Lower and upper bound on `variance`. If "fixed", `variance` is not tuned.
     column : int, default=-1
-        The column of the points that holds the time in steps, at least 0.
+        Index of the column with the time in steps. Times must not be negative.
 
     Raises
     ------
     ValueError
-        On evaluation, if `variance` or `column` is out of range, or if a time is
-        negative.
+        If `variance` or `column` is out of range when the kernel is evaluated, or if a
+        time is negative.
 
     References
     ----------
@@ -194,7 +194,7 @@ class WienerKernel(_TimeKernel):
 
     @property
     def hyperparameter_variance(self) -> Hyperparameter:
-        """Specification of `variance`, fixed if it is zero."""
+        """Hyperparameter specification of `variance`."""
         bounds = "fixed" if self.variance == 0 else self.variance_bounds
         return Hyperparameter("variance", "numeric", bounds)
 
@@ -220,12 +220,12 @@ class WienerKernel(_TimeKernel):
         return self.variance * np.minimum(s, t)
 
     def diag(self, X: ArrayLike) -> Array:
-        """Return k(x, x) of each row, shape (n,)."""
+        """Return the diagonal of the kernel matrix, shape (n,)."""
         times = self.times(X)
         return self._covariance(times, times)
 
     def is_stationary(self) -> bool:
-        """Return False: the variance grows with time."""
+        """Return False because the variance grows with time."""
         return False
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""`RobustBayesSearchCV`, the search as a scikit-learn estimator, and refit rules."""
+"""The `RobustBayesSearchCV` estimator, its settings and its refit strategies."""
 
 from skrobustbo.model_selection._ends import ENDS as ENDS
 from skrobustbo.model_selection._findings import last_initial as last_initial

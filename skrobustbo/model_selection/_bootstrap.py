@@ -1,11 +1,11 @@
-"""Bootstrap out-of-fold predictions to measure the noise in scores.
+"""Bootstrap out-of-fold predictions to estimate the noise in scores.
 
-Rows are drawn with replacement, and all candidates are scored on this sample, called a
-bag. Scores vary about as much between bags as between data sets, and their correlations
-show which candidates share their luck. `_optimism` uses this to estimate how lucky the
-best candidate is.
+Rows are drawn with replacement, and every candidate is scored on the resulting sample,
+called a bag. Scores vary about as much between bags as between data sets. The
+correlations between candidates show which of them do well on the same rows. The
+`_optimism` module uses the bags to estimate the optimism of the best score.
 
-The folds' models are not fitted again.
+No models are refitted.
 
 References
 ----------
@@ -38,20 +38,20 @@ _BLOCK = 4_000_000
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of predictions; larger values are better.
+    """A metric that scores predictions; larger values are better.
 
     Attributes
     ----------
     function : callable
-        Takes the true and predicted values of some rows.
+        Function of the true and predicted values.
     sign : {1, -1}
-        Factor applied to its values.
+        Factor by which the values of the function are multiplied.
     settings : dict
-        Further arguments, the same for all rows.
+        Additional arguments that are the same for all rows.
     of_rows : dict of arrays of shape (n,)
-        Further arguments by row, such as sample weights.
+        Additional arguments with one value per row, such as sample weights.
     errors : list of Exception
-        The metric's last exception, if any.
+        The last exception raised by the metric, if any.
     """
 
     function: Callable[..., Any]
@@ -61,12 +61,12 @@ class Metric:
     errors: list[Exception] = field(default_factory=list)
 
     def at(self, rows: Array) -> Metric:
-        """Return the metric for some rows."""
+        """Return the metric restricted to the given rows."""
         of_rows = {name: values[rows] for name, values in self.of_rows.items()}
         return replace(self, of_rows=of_rows)
 
     def __call__(self, y: Array, predicted: Array) -> float:
-        """Return the score of predictions, nan if undefined."""
+        """Return the score of the predictions, or nan if it is undefined."""
         try:
             score = self.function(y, predicted, **self.settings, **self.of_rows)
             return self.sign * float(score)
@@ -77,18 +77,18 @@ class Metric:
 
 
 class FoldScores:
-    """Scores of all candidates in one fold, for any sample of its test rows.
+    """Compute the scores of all candidates on samples of a fold's test rows.
 
     Parameters
     ----------
     metric : Metric
-        The metric for these rows.
+        The metric, restricted to the test rows.
     y : array of shape (n,) or (n, n_outputs)
-        True values.
+        True values of the test rows.
     predicted : list of arrays, one for each candidate
-        Predictions for the same rows.
+        Predictions for the test rows.
     units : array of shape (n,)
-        The unit that each row is drawn with: its own number, or its group's number.
+        Sampling unit of each row: the number of the row or of its group.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class FoldScores:
         self.is_fast = self._weighted is not None
 
     def all(self, counts: Array) -> Array:
-        """Return the scores of all candidates on some samples.
+        """Return the scores of all candidates on several samples.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class FoldScores:
         Returns
         -------
         scores : array of shape (b, m)
-            nan if undefined.
+            The scores; nan if undefined.
         """
         if self._weighted is not None:
             weights = counts * self.metric.of_rows.get("sample_weight", 1.0)
@@ -123,7 +123,7 @@ class FoldScores:
         return np.array(found)
 
     def of(self, candidates: Sequence[int]) -> FoldScores:
-        """Return the scores of some of the candidates."""
+        """Return a copy that contains only some of the candidates."""
         predicted = [self._predicted[i] for i in candidates]
         return FoldScores(self.metric, self._y, predicted, self.units)
 
@@ -141,35 +141,34 @@ def bootstrapped(
     rng: np.random.Generator,
     tell: Callable[[int, int], None],
 ) -> tuple[Array, Array]:
-    """Return the scores of all candidates on all rows and on bags of rows.
+    """Return the scores of all candidates on all rows and on bootstrap samples.
 
-    A bag holds as many units (rows or groups of rows) as there are, drawn with
-    replacement. A drawn row brings its predictions from all folds. As in
-    cross-validation, a sample's score is the mean of its folds' scores, with folds
-    weighted by their number of drawn rows relative to their size. Folds with an
-    undefined metric do not count.
+    A bag is a bootstrap sample of `n_units` units (rows or groups of rows). Each drawn
+    row is used in every fold that has predictions for it. As in cross-validation, the
+    score of a bag is the mean over folds. Each fold is weighted by its number of drawn
+    rows divided by its size. Folds in which the metric is undefined are ignored.
 
     Parameters
     ----------
     folds : list of FoldScores
-        The folds. Their units are numbered from 0 without gaps.
+        The folds, with units numbered consecutively from 0.
     n_units : int
         Number of units.
     rng : Generator
-        Draws the units.
+        Random number generator used to draw the units.
     tell : callable
-        Called with the numbers of scored bags and of all bags.
+        Called with the number of scored bags and the total number of bags.
 
     Returns
     -------
     of_all : array of shape (m,)
     bags : array of shape (n, m)
-        nan if undefined; n is `N_REPLICATES` or `N_SLOW`.
+        Scores in `N_REPLICATES` or `N_SLOW` bags; nan if undefined.
 
     Raises
     ------
     ValueError
-        If fewer than two bags have scores for all candidates.
+        If fewer than two bags have valid scores for all candidates.
     """
     n, step = _amounts(folds, n_units)
     bags: list[Array] = []
@@ -197,13 +196,13 @@ def bootstrapped(
 def without_one(
     folds: Sequence[FoldScores], n_units: int, rng: np.random.Generator
 ) -> Array:
-    """Return the scores of all candidates on all rows except one unit.
+    """Return the scores of all candidates with one unit left out at a time.
 
     Returns
     -------
     scores : array of shape (k, m)
-        nan if undefined. k is the number of units, or of bags if that is smaller; the
-        units are then drawn.
+        Scores without each of k units; nan if undefined. If there are more units than
+        bags, k is the number of bags, and the units are chosen at random.
     """
     n, step = _amounts(folds, n_units)
     left_out = rng.permutation(n_units)[:n]
@@ -218,7 +217,7 @@ def without_one(
 
 
 def _amounts(folds: Sequence[FoldScores], n_units: int) -> tuple[int, int]:
-    """Return the number of samples, and how many to score at once."""
+    """Return the number of samples and the number to score at once."""
     if all(fold.is_fast for fold in folds):
         return N_REPLICATES, max(1, _BLOCK // n_units)
     return N_SLOW, 1
@@ -226,7 +225,7 @@ def _amounts(folds: Sequence[FoldScores], n_units: int) -> tuple[int, int]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Score samples quickly, and without warnings about undefined metrics."""
+    """Disable parameter validation and warnings while samples are scored."""
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
@@ -237,7 +236,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _means(folds: Sequence[FoldScores], draws: Array) -> Array:
-    """Return the samples' mean scores, shape (b, n_candidates); nan if undefined."""
+    """Return mean scores over folds, with shape (b, n_candidates); nan if undefined."""
     counts = [draws[:, fold.units] for fold in folds]
     pairs = zip(folds, counts, strict=True)
     scores = np.array([fold.all(drawn) for fold, drawn in pairs])

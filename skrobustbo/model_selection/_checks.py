@@ -1,4 +1,4 @@
-"""Checks of a search before its first fit."""
+"""Checks performed before the first fit of a search."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _ARITHMETIC = re.compile(rf"(?=.{{1,30}}$){_TERM}(?: *[-+*/] *{_TERM})*")
 
 
 def metric_of(search: Search) -> str | None:
-    """Return the metric to optimise; None if there is only one or it is unknown."""
+    """Return the metric to optimise, or None if it is not specified."""
     named = search.refit if isinstance(search.refit, str) else None
     metric: str | None = search.search_metric
     return named if metric is None else metric
 
 
 def score_metric(search: Search, names: Sequence[str]) -> str | None:
-    """Return the metric of `best_score_`, or None if there is only one metric.
+    """Return the metric of `best_score_`, or None for single-metric scoring.
 
-    If `refit` names none of several metrics, this is the metric to optimise.
+    If `refit` is not one of several metrics, `search_metric` is used.
     """
     if not names:
         return None
@@ -42,14 +42,14 @@ def score_metric(search: Search, names: Sequence[str]) -> str | None:
 
 
 def keeps_predictions(search: Search) -> bool:
-    """Return whether the honest score of a search uses predictions."""
+    """Return whether the honest score of a search is computed from predictions."""
     return not isinstance(search.honest_score, str) and bool(search.honest_score)
 
 
 def kept_metric(
     search: Search, names: Sequence[str], described: str | None
 ) -> str | None:
-    """Return the metric whose predictions an earlier run stored."""
+    """Return the metric for which an earlier run stored predictions."""
     named = [name for name in names if describe(f"True for {name}") == described]
     if named or not names:
         return named[0] if named else None
@@ -57,7 +57,7 @@ def kept_metric(
 
 
 def check_estimator(estimator: Any) -> None:
-    """Raise a TypeError unless the estimator can be cloned with other parameters."""
+    """Check that the estimator is an object with a `get_params` method."""
     if isinstance(estimator, type):
         raise TypeError(
             "The 'estimator' of RobustBayesSearchCV must be an object. Got the class "
@@ -71,7 +71,7 @@ def check_estimator(estimator: Any) -> None:
 
 
 def check_scoring(scoring: Any) -> None:
-    """Raise a ValueError for a collection of anything but metrics."""
+    """Check that a collection passed as `scoring` contains only metrics."""
     if isinstance(scoring, dict):
         known = all(isinstance(m, str) or callable(m) for m in scoring.values())
     elif isinstance(scoring, list | tuple | set):
@@ -88,7 +88,7 @@ def check_scoring(scoring: Any) -> None:
 
 
 def check_refit(refit: Any) -> None:
-    """Raise a ValueError for a class, which would fail only after all fits."""
+    """Raise a ValueError if `refit` is a class instead of an instance."""
     if isinstance(refit, type):
         raise ValueError(
             "The 'refit' of RobustBayesSearchCV must be True, False, a metric or a "
@@ -98,7 +98,7 @@ def check_refit(refit: Any) -> None:
 
 
 def check_pre_dispatch(pre_dispatch: int | str) -> None:
-    """Raise a ValueError for a value that joblib rejects with several jobs."""
+    """Check that `pre_dispatch` has a value that joblib accepts."""
     if isinstance(pre_dispatch, str):
         known = pre_dispatch == "all" or bool(_ARITHMETIC.fullmatch(pre_dispatch))
     else:
@@ -111,12 +111,12 @@ def check_pre_dispatch(pre_dispatch: int | str) -> None:
 
 
 def initial_points(search: Search, space: Space) -> list[Params]:
-    """Return the completed initial points of a search.
+    """Return the initial points of a search, with missing parameters filled in.
 
     Raises
     ------
     ValueError
-        If a point needs a setting of the estimator that is unknown or outside the
+        If the estimator's value for a missing parameter is unknown or outside the
         space.
     """
     given, branches = search.initial_params or [], space.branches
@@ -140,14 +140,14 @@ def initial_points(search: Search, space: Space) -> list[Params]:
 
 
 def missing(point: Given, space: Space) -> str | None:
-    """Return a parameter that a completed point lacks in every branch, if any."""
+    """Return a missing parameter, or None if the point is complete in some branch."""
     fitting = [branch for branch in space.branches if set(point) <= set(branch.names)]
     lacking = [[n for n in branch.names if n not in point] for branch in fitting]
     return lacking[0][0] if lacking and all(lacking) else None
 
 
 def not_listed(name: str) -> str:
-    """Return a clause that says why a point has no value for a parameter."""
+    """Return a message saying that `get_params` does not list a parameter."""
     return (
         f"the estimator's own value of {name!r} is unknown, because its get_params "
         "does not list it"
@@ -155,9 +155,9 @@ def not_listed(name: str) -> str:
 
 
 def completed(given: Sequence[Given], space: Space, estimator: Any) -> list[Params]:
-    """Return initial points, completed with the estimator's current settings.
+    """Return points with missing parameters set to the estimator's current values.
 
-    A completed point belongs to the first branch that contains it.
+    Each point is completed for the first branch that can contain it.
     """
     for params in given:
         if not isinstance(params, Mapping):
@@ -178,7 +178,7 @@ def _complete(params: Given, branches: Sequence[Space], listed: Given) -> Params
 
 
 def _in_branch(params: Given, branch: Space, listed: Given) -> Params:
-    """Return a point, completed with settings from the estimator."""
+    """Fill in the missing parameters of a point in one branch."""
     given = {name: params[name] for name in branch.names if name in params}
     if len(given) < len(branch.names):
         settings = settings_in(branch, listed, given)
@@ -192,7 +192,7 @@ Shape = tuple[int, int | None]
 
 
 def shape_of(X: Any) -> Shape:
-    """Return the numbers of rows and columns (None if there are no columns)."""
+    """Return the number of rows and of columns (None for one-dimensional data)."""
     shape: Sequence[int] = (
         np.shape(X[:1]) if isinstance(X, list) else getattr(X, "shape", ())
     )
@@ -200,7 +200,7 @@ def shape_of(X: Any) -> Shape:
 
 
 def check_shape(X: Any, before: Shape | None) -> None:
-    """Raise a ValueError if the data for `resume` have a different shape."""
+    """Raise a ValueError if the data passed to `resume` have a different shape."""
     now = shape_of(X)
     if now != before:
         raise ValueError(

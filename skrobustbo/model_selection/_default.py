@@ -1,4 +1,4 @@
-"""The estimator as given: the first candidate of a search."""
+"""Use the untuned estimator as the first candidate of a search."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ DEFAULT = "default"
 def default_of(
     search: Search, space: Space, told: Sequence[tuple[Params, float]]
 ) -> tuple[Evaluation | None, str]:
-    """Return the candidate for the estimator as given, and a note for the report.
+    """Return the candidate for the untuned estimator, and a note for the report.
 
-    The branch is -1 if the estimator's current values are not a feasible point in the
-    space. The candidate is None if it should not be evaluated.
+    The branch of the candidate is -1 if the estimator's current values are not a
+    feasible point in the space. The candidate is None if the untuned estimator should
+    not be evaluated.
     """
     if not search.include_default:
         return None, ""
@@ -49,7 +50,7 @@ def default_of(
 
 
 def values_outside(space: Space, params: Params) -> Params:
-    """Return the values that keep a point out of a space of a single branch."""
+    """Return the parameters of a point whose values are outside their ranges."""
     return {
         name: params[name]
         for name, dimension in space.dimensions.items()
@@ -59,13 +60,13 @@ def values_outside(space: Space, params: Params) -> Params:
 
 
 def default_among(trials: Sequence[Evaluation]) -> int | None:
-    """Return the index of the estimator as given in candidates, or None if absent."""
+    """Return the index of the untuned estimator, or None if it is not a candidate."""
     labels = [trial.said.get("label") for trial in trials]
     return labels.index(DEFAULT) if DEFAULT in labels else None
 
 
 def gain_over_default(trials: Sequence[Evaluation], metric: str | None) -> float:
-    """Return the best mean score minus that of the estimator as given."""
+    """Return the best mean score minus the score of the untuned estimator."""
     default = default_among(trials)
     if default is None:
         return math.nan
@@ -74,7 +75,7 @@ def gain_over_default(trials: Sequence[Evaluation], metric: str | None) -> float
 
 
 def place_of(space: Space, params: Params) -> tuple[int, bytes] | None:
-    """Return the key of a point in the space, or None if it is outside."""
+    """Return a hashable key for a point, or None if it is outside the space."""
     try:
         branch, x = space.place(params)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Why a search ends: the possible reasons, and the criteria other than its budget."""
+"""Stopping reasons and stopping criteria of a search."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEAR = 2.0
 
 
 def check_tol(search: Search, policy: Policy) -> None:
-    """Raise a ValueError for `tol` if the policy has no regret bound."""
+    """Raise a ValueError if `tol` is set but the policy has no regret bound."""
     if search.tol is not None and not policy.seeks_maximum:
         raise ValueError(
             "The 'tol' of RobustBayesSearchCV must be None for policies whose "
@@ -42,7 +42,7 @@ def _within_tol(
     trials: Sequence[Evaluation],
     metric: str | None,
 ) -> tuple[bool, str]:
-    """Compare the remaining gain with `tol`; it is unknown if models fail."""
+    """Return whether the remaining gain is within `tol`, and a progress message."""
     tol = search.tol
     if tol is None or not found_in(trials, metric):
         return False, ""
@@ -66,6 +66,6 @@ CRITERIA: dict[str, Callable[..., tuple[bool, str]]] = {"tol": _within_tol}
 
 
 def found_in(trials: Sequence[Evaluation], metric: str | None) -> bool:
-    """Return whether any of the optimizer's candidates has a finite mean score."""
+    """Return whether any candidate in the space has a finite mean score."""
     known = (trial for trial in trials if not trial.is_outside)
     return any(math.isfinite(trial.mean_score(metric)) for trial in known)

@@ -1,4 +1,4 @@
-"""Causes of failed candidates, and other facts for the report."""
+"""Causes of failed candidates, and other results needed for the report."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ FRAME = '  File "'
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the report needs besides the fitted attributes.
+    """Results needed for the report in addition to the fitted attributes.
 
     Attributes
     ----------
     optimizer : Optimizer
-        The optimizer of the search. The user may continue to use it.
+        The optimizer of the search, which the user may continue to use.
     metric : str or None
-        The metric to optimise, if there are several.
+        Name of the metric to optimise, if there are several metrics.
     n_planned : int
         Number of planned candidates.
     is_resumed : bool
-        Whether `resume` has added candidates beyond the setting `n_iter`.
+        Whether `resume` was used to evaluate more candidates than `n_iter`.
     n_used : float
-        The used part of `n_iter`: candidates, including unfinished ones, or resource.
+        Amount of `n_iter` that has been used, including unfinished candidates.
     trials : list of Evaluation
-        The candidates, with their folds.
+        The evaluated candidates and the results of their folds.
     previous : str
-        How candidates from an earlier search were used; "" if there were none.
+        Message about the candidates from an earlier search; empty if there are none.
     default : str
-        How the estimator as given was used; "" if it is an ordinary candidate.
+        Message about the untuned estimator; empty if it is an ordinary candidate.
     read : list of str
-        Describes what was read from the checkpoint.
+        Messages about the results read from the checkpoint.
     n_read_failed : int
         Number of failed folds in the checkpoint.
     """
@@ -64,10 +64,10 @@ class Outcome:
 
     @property
     def failures(self) -> list[tuple[str, int, int]]:
-        """The causes of failed folds, with the numbers of folds and candidates.
+        """Causes of failed folds, with the number of affected folds and candidates.
 
-        A cause is the type and first line of an exception. The most frequent cause
-        comes first.
+        A cause consists of the type and the first line of an exception. The causes are
+        sorted by decreasing number of folds.
         """
         folds: Counter[str] = Counter()
         candidates: Counter[str] = Counter()
@@ -106,10 +106,11 @@ def causes(trial: Evaluation, metric: str | None) -> Iterator[str]:
 def check_fits(
     trials: Trials, search: Search, journal: Journal, *, least: int, last: bool
 ) -> None:
-    """Raise an error if all fits have failed and further ones clearly would too.
+    """Raise an error if all fits have failed and further fits are likely to fail.
 
-    This is so if all fits raised the same error, the initial design is over, or no
-    candidates are left. If any fit succeeds, whatever its score, the search continues.
+    The error is raised after three candidates if all fits raised the same exception.
+    Otherwise, it is raised at the end of the initial design or of the search. The
+    search continues if at least one fit succeeds or if `error_score` is a number.
     """
     error_score = search.error_score
     goes_on = not isinstance(error_score, str) and not math.isnan(error_score)

@@ -1,4 +1,4 @@
-"""Facts about a fitted search: numbers and verdicts."""
+"""Compute statistics of a fitted search and draw conclusions for the report."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _COLUMNS = (
 
 
 def last_initial(labels: Iterable[str]) -> int:
-    """Return the number of the last candidate in the initial design, or 0 if none."""
+    """Return the number of the last initial candidate, or 0 if there is none."""
     return max(
         (i for i, label in enumerate(labels, 1) if label == "initial"), default=0
     )
@@ -82,10 +82,10 @@ def last_initial(labels: Iterable[str]) -> int:
 def prospects(
     optimizer: Optimizer, trials: Sequence[Evaluation], metric: str | None
 ) -> tuple[float, float]:
-    """Return the expected gain from `AHEAD` more candidates, and the noise.
+    """Return the expected gain from `AHEAD` more candidates, and the noise level.
 
-    The noise is the standard error of the difference between two mean scores on the
-    same folds. Both are nan if unknown.
+    The noise level is the standard error of the difference between two mean scores on
+    the same folds. Both values are nan if they are unknown.
     """
     whole = [trial for trial in trials if math.isfinite(trial.mean_score(metric))]
     folds = FoldEffects.of(np.array([trial.scores(metric) for trial in whole], ndmin=2))
@@ -102,19 +102,19 @@ def is_spread(optimizer: Optimizer, n: int) -> bool:
 
 
 def missing_columns(search: Search, notes: Outcome) -> list[str]:
-    """Return the columns that `Findings` needs but `cv_results_` lacks."""
+    """Return the names of required columns that are missing from `cv_results_`."""
     wanted = [*_COLUMNS, *_score_columns(search, notes)]
     return [name for name in wanted if name not in search.cv_results_]
 
 
 def _score_columns(search: Search, notes: Outcome) -> list[str]:
-    """Return the columns with the mean score and with the scores of splits."""
+    """Return the names of the columns with the mean score and the split scores."""
     key = f"test_{notes.metric if search.multimetric_ else 'score'}"
     return [f"mean_{key}", *[f"split{i}_{key}" for i in range(search.n_splits_)]]
 
 
 class Findings:
-    """Facts about a fitted search."""
+    """Statistics and conclusions about a fitted search."""
 
     def __init__(self, search: Search, notes: Outcome) -> None:
         self.search, self.notes = search, notes
@@ -136,13 +136,13 @@ class Findings:
 
     @cached_property
     def highest(self) -> int | None:
-        """Index of the highest score, if any."""
+        """Index of the candidate with the highest score; None if there is no score."""
         found = np.isfinite(self.scores).any()
         return int(np.nanargmax(self.scores)) if found else None
 
     @cached_property
     def best(self) -> int | None:
-        """Index of the candidate chosen by `refit`, or else of the highest score."""
+        """Index of the candidate chosen by `refit`, by default the best-scoring one."""
         chosen = getattr(self.search, "best_index_", self.highest)
         if chosen is None or not math.isfinite(self.scores[chosen]):
             return self.highest
@@ -150,7 +150,7 @@ class Findings:
 
     @cached_property
     def standard_error(self) -> float:
-        """Standard error of the best candidate's mean over folds; nan for one fold."""
+        """Standard error of the best mean score; nan if there is only one fold."""
         if self.best is None:
             return math.nan
         error, score = standard_error(self.folds[self.best]), self.scores[self.best]
@@ -160,14 +160,14 @@ class Findings:
 
     @cached_property
     def so_far(self) -> Array:
-        """Best score up to and including each candidate; nan before the first score."""
+        """Best score up to each candidate; nan before the first valid score."""
         return np.fmax.accumulate(self.scores)
 
     @cached_property
     def typical(self) -> float:
-        """Difference between the highest score and the median of the initial ones.
+        """Difference between the highest score and the median initial score.
 
-        Initial candidates fill the space; later ones crowd around the best.
+        Initial candidates cover the space, whereas later ones are close to the best.
         """
         if self.highest is None:
             return math.nan
@@ -177,12 +177,12 @@ class Findings:
 
     @cached_property
     def n_initial(self) -> int:
-        """Number of the last candidate in the initial design."""
+        """Number of the last candidate in the initial design, counted from 1."""
         return last_initial(self.results["model_label"])
 
     @cached_property
     def improving(self) -> bool:
-        """Whether the last quarter of the candidates improved by more than noise."""
+        """Whether the last quarter of the candidates clearly improved the score."""
         n = len(self.scores)
         if n < 8 or n - n // 4 < self.n_initial or self.highest is None:
             return False
@@ -194,26 +194,26 @@ class Findings:
 
     @cached_property
     def all_equal(self) -> bool:
-        """Whether there are several scores, all equal up to rounding."""
+        """Whether there are several scores that are all equal up to rounding."""
         finite = self.scores[np.isfinite(self.scores)]
         return len(finite) > 1 and is_constant(finite)
 
     @cached_property
     def _noise(self) -> Noise:
-        """The noise in the scores, estimated from their folds."""
+        """Noise in the mean scores, estimated from the scores of the folds."""
         whole = np.isfinite(self.folds).all(axis=1) & np.isfinite(self.scores)
         return noise_of(self.folds[whole], int(whole[: self.n_initial].sum()))
 
     @cached_property
     def differ(self) -> bool:
-        """Whether the candidates differ by more than the noise of their folds."""
+        """Whether the scores of the candidates differ by more than the noise."""
         return not self.all_equal and self._noise.p_equal <= _ALPHA
 
     @cached_property
     def noisy(self) -> bool:
-        """Whether most initial scores are indistinguishable from the highest one.
+        """Whether most initial candidates cannot be distinguished from the best one.
 
-        The comparison uses the same folds, so their difficulty cancels.
+        Candidates are compared on the same folds, so the effects of the folds cancel.
         """
         spread = self.scores[: self.n_initial]
         rows = np.flatnonzero(np.isfinite(spread))
@@ -227,19 +227,19 @@ class Findings:
 
     @cached_property
     def short(self) -> dict[str, str]:
-        """Short forms of the names of all parameters."""
+        """Mapping from each parameter name to its short form."""
         branches = self.notes.optimizer.space.branches
         names = (*self.params, *(branch.names for branch in branches))
         return short_names(list(dict.fromkeys(chain.from_iterable(names))))
 
     @cached_property
     def owners(self) -> list[int]:
-        """The branch of each candidate; -1 outside the space."""
+        """Branch index of each candidate; -1 for a candidate outside the space."""
         return [trial.branch for trial in self.notes.trials]
 
     @property
     def shares(self) -> list[tuple[int, float]]:
-        """Number of candidates and best score of each branch; nan without scores."""
+        """Number of candidates and best score in each branch; nan without scores."""
         owners, found = np.array(self.owners), []
         for i in range(len(self.notes.optimizer.space.branches)):
             scores = self.scores[owners == i]
@@ -249,7 +249,7 @@ class Findings:
 
     @property
     def default_won(self) -> bool:
-        """Whether the best candidate is the estimator as given, outside the space."""
+        """Whether the best candidate is the untuned estimator and outside the space."""
         return self.best is not None and self.owners[self.best] < 0
 
     @property
@@ -258,19 +258,18 @@ class Findings:
 
     @cached_property
     def branch(self) -> Space:
-        """The branch of the best candidate, or the first one if it is outside."""
+        """Branch of the best candidate; the first branch if it is outside the space."""
         return self.notes.optimizer.space.branches[self._winner]
 
     @cached_property
     def edges(self) -> list[Edge]:
-        """Parameters whose best value is at an end of a range that could be extended.
+        """Parameters whose best value is at the end of a range that could be extended.
 
-        An end counts under two conditions. First, the candidates' scores differ by more
-        than their noise. Second, the model predicts a clearly better score there than
-        for the same candidate a quarter of the range inside. The difference must exceed
-        the lead over the mean that, with as many equal candidates, the luckiest would
-        have in one search in fifty. It must also exceed twice the standard deviation of
-        the prediction inside.
+        A parameter is included if two conditions hold. First, the scores of the
+        candidates differ by more than the noise. Second, the model predicts a clearly
+        better score at the end of the range than a quarter of the range further inside.
+        The difference between the two predictions must exceed both `Noise.luck` and
+        twice the standard deviation of the prediction inside the range.
         """
         if self.default_won:
             return []
@@ -282,7 +281,7 @@ class Findings:
         return [edge for edge in found if edge is not None]
 
     def _edge(self, name: str) -> Edge | None:
-        """Return the end at which a parameter is best; None if it is not at an end."""
+        """Return the `Edge` at which a parameter is best, or None if there is none."""
         best = self.params[self.best]  # type: ignore[index]
         dimension = self.branch.dimensions[name]
         unit = float(dimension.encode(best[name])[0])
@@ -307,9 +306,9 @@ class Findings:
 
     @cached_property
     def radius(self) -> float:
-        """Largest distance from any point in the space to the nearest candidate.
+        """Largest distance between a point in the space and its nearest candidate.
 
-        The section "What the default guarantees" in the guide uses this distance.
+        See the section "What the default guarantees" in the user guide.
         """
         space, radius = self.notes.optimizer.space, 0.0
         for i, branch in enumerate(space.branches):
@@ -325,12 +324,12 @@ class Findings:
 
     @cached_property
     def idle(self) -> list[str]:
-        """Parameters that do not matter, according to a model of all scores.
+        """Parameters that hardly affect the score, according to the model.
 
-        The measure is the total share of the posterior mean's variance that a parameter
-        explains, including interactions (Jansen's estimate). Means below the median of
-        the initial design are raised to it, because differences among bad candidates do
-        not matter.
+        The effect of a parameter is measured by its total Sobol index, the share of the
+        posterior mean's variance that it explains, including interactions (Jansen's
+        estimator). Posterior means below the median initial score are set to this
+        median, because differences between poor candidates are irrelevant.
         """
         names = [n for n, d in self.branch.dimensions.items() if d.size > 1]
         seen = self.scores[np.array(self.owners) == self._winner]
@@ -349,7 +348,7 @@ class Findings:
 
     @cached_property
     def last_models(self) -> tuple[bool, list[str]]:
-        """Whether the policy keeps several models, and the latest models."""
+        """Whether several models are in use at once, and the labels of the latest."""
         told = [r for r in self.notes.optimizer.history_ if not r["pending"]]
         first = self.notes.optimizer._trials.n_before
         records = told[first : first + len(self.scores)]
@@ -363,9 +362,9 @@ class Findings:
     def left_to_gain(self) -> float | None:
         """Upper bound on the remaining gain; None if it is uninformative.
 
-        The bound takes the metric's largest possible score into account. It is
-        uninformative if it exceeds both the best candidate's lead over the median and
-        the error of the best score.
+        The bound takes the largest possible value of the metric into account. It is
+        uninformative if it exceeds both the difference between the best and the median
+        score and the standard error of the best score.
         """
         if self.best is None:
             return None
@@ -383,7 +382,7 @@ class Findings:
 
     @cached_property
     def prospects(self) -> tuple[float, float]:
-        """Expected gain from more candidates, and the noise; nan if unknown."""
+        """Expected gain from more candidates, and the noise level; nan if unknown."""
         if not self.notes.optimizer.policy.has_model:
             return math.nan, math.nan
         try:
@@ -393,7 +392,7 @@ class Findings:
 
     @property
     def has_settled(self) -> bool:
-        """Whether the remaining gain is within the error of the scores."""
+        """Whether the remaining gain is no larger than the noise in the scores."""
         gain, noise = self.prospects
         if gain <= noise and is_spread(self.notes.optimizer, len(self.scores)):
             return True
@@ -402,21 +401,21 @@ class Findings:
 
     @cached_property
     def seconds(self) -> Array:
-        """Seconds spent fitting and scoring each row, over all folds; shape (n,)."""
+        """Total seconds spent fitting and scoring for each row of `cv_results_`."""
         keys = ("mean_fit_time", "mean_score_time")
         each = sum(np.asarray(self.results[k], dtype=float) for k in keys)
         return np.nan_to_num(each * self.n_fitted)
 
     @property
     def fit_seconds(self) -> float:
-        """Seconds spent fitting and scoring, over all folds."""
+        """Total time spent fitting and scoring, in seconds."""
         return float(self.seconds.sum())
 
     @property
     def full_seconds(self) -> float:
-        """What `fit_seconds` would be if every candidate had a full evaluation.
+        """Estimate of `fit_seconds` if every candidate had been evaluated in full.
 
-        nan if no candidate had one.
+        The estimate is nan if no candidate was evaluated in full.
         """
         notes = self.notes
         whole = [trial.resource is None for trial in notes.trials]
@@ -431,24 +430,25 @@ class Findings:
 
     @cached_property
     def n_fitted(self) -> Array:
-        """Number of valid folds for each candidate, shape (n,)."""
+        """Number of folds that were run for each row of `cv_results_`."""
         every = np.full(len(self.scores), self.search.n_splits_)
         return np.asarray(self.results.get("n_splits_evaluated", every), dtype=float)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise in mean scores on the same folds.
+    """Noise in the mean scores of candidates that are evaluated on the same folds.
 
     Attributes
     ----------
     error : float
-        Standard error of a candidate's mean; 0 if unknown.
+        Standard error of a candidate's mean score; 0 if it is unknown.
     luck : float
-        Largest likely lead over the mean that the luckiest of as many equal candidates
-        has.
+        If all candidates were equally good, the best score would exceed their mean by
+        more than this with a probability of at most 2%.
     p_equal : float
-        Probability that equal candidates differ this much; 1 if the noise is unknown.
+        p-value of the hypothesis that all candidates are equally good; 1 if the noise
+        is unknown.
     """
 
     error: float = 0.0
@@ -457,21 +457,22 @@ class Noise:
 
 
 def noise_of(folds: Array, n_initial: int) -> Noise:
-    """Return the candidates' noise, based on the residuals of their fold scores.
+    """Return the noise in mean scores, estimated from residuals of the fold scores.
 
     Parameters
     ----------
     folds : array of shape (n, n_splits)
-        Finite scores. A fold's difficulty affects all candidates alike, and is
-        subtracted.
+        Finite scores of the candidates in each fold. The effect of a fold that is
+        common to all candidates is subtracted.
     n_initial : int
-        Number of initial candidates, which fill the space.
+        Number of candidates in the initial design.
 
     Notes
     -----
-    The error is estimated from the better half of the candidates, because bad ones vary
-    more. If the better half of the initial candidates gives a larger error, that is
-    used instead, because later candidates are often nearly identical.
+    The error is estimated from the better half of the candidates, because the scores of
+    poor candidates vary more. If the better half of the initial candidates gives a
+    larger estimate, it is used instead, because later candidates are often nearly
+    identical.
     """
     n, k = folds.shape
     if n < 3 or k < 2:
@@ -495,7 +496,7 @@ def _better(folds: Array) -> Array:
 
 
 def _deviations(folds: Array) -> tuple[float, float]:
-    """Return a score's deviation, estimated from residuals and from means."""
+    """Return the standard deviation of a score within and between candidates."""
     n, k = folds.shape
     means = folds.mean(axis=1, keepdims=True)
     rest = folds - means - folds.mean(axis=0) + folds.mean()
@@ -506,7 +507,7 @@ def _deviations(folds: Array) -> tuple[float, float]:
 
 
 def _has_ends(branch: Space, name: str) -> bool:
-    """Return whether a parameter has a range or list of numbers to extend."""
+    """Return whether a parameter has a numeric range or list that can be extended."""
     dimension = branch.dimensions[name]
     if dimension.n_columns != 1 or dimension.size <= 2:
         return False
@@ -520,7 +521,7 @@ def _has_ends(branch: Space, name: str) -> bool:
 def _total_effects(
     optimizer: Any, branch: Space, names: list[str], floor: float
 ) -> dict[str, float]:
-    """Return each parameter's total Sobol index of the posterior mean, floored."""
+    """Return the total Sobol index of each parameter, with means clipped at `floor`."""
     points = branch.sample(_POINTS, random_state=0)
     others = branch.sample(_POINTS, random_state=1)
     mean = np.maximum(optimizer.predict(points), floor)

@@ -1,4 +1,4 @@
-"""The winner's honest score, because the best of many noisy scores is too high."""
+"""Correct the score of the best candidate for the optimism of choosing it."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ _SCORES = {
 def collector(
     search: Search, space: Space, y: Any, journal: Journal
 ) -> OutOfFold | None:
-    """Return a collector of predictions, or None if the search needs none.
+    """Return a collector of predictions, or None if no predictions are needed.
 
-    If an earlier run started to store predictions, they are stored for all folds.
+    If an earlier run stored predictions, they are stored for all folds.
 
     Raises
     ------
     ValueError
-        If there are no predictions to score.
+        If predictions are needed but the metric cannot score them.
     """
     is_on = keeps_predictions(search)
     earlier = journal.described.get("settings", {}).get("honest_score")
@@ -116,7 +116,7 @@ def _refusal(search: Search, y: Any) -> ValueError:
 
 
 def _scorer_like_own(estimator: Any, space: Space) -> Any:
-    """Return a scorer equivalent to an estimator's own `score`, or None."""
+    """Return a scorer equivalent to the estimator's `score`, or None if unknown."""
     found = {
         _SCORES.get(_full_name(getattr(type(last), "score", None)))
         for branch in space.branches
@@ -132,7 +132,7 @@ def _full_name(function: Any) -> str:
 
 
 def _last_steps(estimator: Any, branch: Space, prefix: str = "") -> list[Any]:
-    """Return the possible scoring steps of a pipeline: the values of its last step."""
+    """Return all values that the last step of a pipeline can take in a branch."""
     steps = getattr(estimator, "steps", None)
     if not steps:
         return [estimator]
@@ -160,9 +160,9 @@ def honest(
     predictions: OutOfFold | None,
     groups: Any,
 ) -> tuple[Honest, Honest]:
-    """Return the honest score of a finished search, and the honest gain.
+    """Return the honest score and the honest gain of a finished search.
 
-    The gain is relative to the estimator as given; nan if that is not a candidate.
+    The gain over the untuned estimator is nan if this is not a candidate.
     """
     metric = score_metric(search, trials[0].metrics)
     finished = [t for t in trials if _is_complete(t, metric, search.error_score)]
@@ -212,7 +212,7 @@ def honest(
 
 
 def _is_complete(trial: Evaluation, metric: str | None, error_score: Any) -> bool:
-    """Return whether all folds of a candidate were fitted without failures."""
+    """Return whether all folds of a candidate were fitted successfully."""
     scores = trial.scores(metric)
     return (
         not trial.is_partial
@@ -222,11 +222,11 @@ def _is_complete(trial: Evaluation, metric: str | None, error_score: Any) -> boo
 
 
 def corrected(scores: Array) -> float:
-    """Return the best mean score minus the bias estimated from its folds.
+    """Return the best mean score minus a bias estimated from the fold scores.
 
-    See Tibshirani and Tibshirani (2009), A bias correction for the minimum error rate
-    in cross-validation. Annals of Applied Statistics 3, equation 4, applied to scores
-    where larger is better.
+    See equation 4 in Tibshirani and Tibshirani (2009), A bias correction for the
+    minimum error rate in cross-validation. Annals of Applied Statistics 3. Here, larger
+    scores are better.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def corrected(scores: Array) -> float:
 def fold_scores(
     job: Any, recorder: Recorder, kept: Sequence[Sequence[Any]], groups: Any
 ) -> list[FoldScores]:
-    """Return the scores of some candidates in each fold."""
+    """Return a `FoldScores` object for each fold."""
     y = flat(job.y)  # the shape that scikit-learn's metrics expect
     tests = [np.arange(len(y))[test] for _, test in job.splits]
     units = _units(tests, np.arange(len(y)) if groups is None else flat(groups))
@@ -260,7 +260,7 @@ def fold_scores(
 
 
 def _units(tests: Sequence[Array], labels: Array) -> Array:
-    """Return the unit of each row; -1 for rows that are never test rows."""
+    """Return the sampling unit of each row; -1 for rows that are in no test set."""
     tested = np.unique(np.concatenate(tests))
     units = np.full(len(labels), -1)
     units[tested] = np.unique(labels[tested], return_inverse=True)[1]
@@ -268,7 +268,7 @@ def _units(tests: Sequence[Array], labels: Array) -> Array:
 
 
 def _metric(job: Any, recorder: Recorder) -> Metric:
-    """Return the metric of a search, with its arguments for all rows."""
+    """Return the metric of a search with its arguments for all rows."""
     scorer, given = recorder.scorer, job.settings
     settings, passed = score_settings(
         scorer, given["scorer"], recorder.metric, given["score_params"]

@@ -1,4 +1,4 @@
-"""HTML for notebooks, below scikit-learn's diagram: the report and an SVG curve."""
+"""Display a fitted search in notebooks: its report and an SVG curve of its scores."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _CUT = 6.0
 
 
 def account(found: Findings, attempt: Attempt) -> str:
-    """Return the report and the curve of a fitted search as HTML.
+    """Return the report and the score curve of a fitted search as HTML.
 
-    The HTML has no style sheet and no script. Text keeps the page's colour, light or
-    dark.
+    The HTML contains no style sheets or scripts. Its text has the colour of the page,
+    so it is readable in light and dark themes.
     """
     picture = attempt(
         "the curve of scores",
@@ -54,14 +54,14 @@ def account(found: Findings, attempt: Attempt) -> str:
 
 @dataclass(frozen=True)
 class Frame:
-    """The coordinates of candidates and scores in the picture."""
+    """Coordinate system for candidates and scores in the SVG image."""
 
     n: int
     low: float
     high: float
 
     def x(self, number: float) -> float:
-        """Return the x coordinate of a candidate, counted from 1."""
+        """Return the x coordinate of a candidate; candidates are counted from 1."""
         return _LEFT + (_RIGHT - _LEFT) * (number - 0.5) / self.n
 
     def y(self, score: float) -> float:
@@ -71,21 +71,21 @@ class Frame:
 
 
 def curve(scores: Array, n_initial: int, name: str = "score") -> str:
-    """Return an SVG of all scores and the best score so far.
+    """Return an SVG image of all scores and the best score so far.
 
     Parameters
     ----------
     scores : array of shape (n,)
-        Scores in the order of the candidates; nan for failures.
+        Score of each candidate; nan for failed candidates.
     n_initial : int
         Number of the last candidate in the initial design, which is shaded.
     name : str, default="score"
-        Name of the scores.
+        Name of the score, used to label the axis.
 
     Returns
     -------
     svg : str
-        The picture. Text and axes inherit the text colour.
+        The SVG image. Its text and axes inherit the text colour of the page.
     """
     name, n = printable(name), count(len(scores), "candidate")
     found = np.isfinite(scores).any()
@@ -109,9 +109,9 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
 
 
 def limits(scores: Array, margin: float = 0.07) -> tuple[float, float]:
-    """Return the range to draw, which a few values far below do not stretch.
+    """Return the range of scores to show, excluding very low outliers.
 
-    The margin above and below is a fraction of the range.
+    The margin is a fraction of the range and is added at both ends.
     """
     finite = np.clip(scores[np.isfinite(scores)], -_HUGE, _HUGE)
     if not len(finite):
@@ -165,7 +165,7 @@ def _stroke(colour: str, width: float = 1) -> str:
 
 
 def _labelled(frame: Frame) -> list[tuple[float, str]]:
-    """Return round scores within the frame, with enough digits to tell them apart."""
+    """Return the tick values of the score axis and their labels."""
     step = _step((frame.high - frame.low) / 5)
     first = math.ceil(frame.low / step)
     values = [i * step for i in range(first, math.floor(frame.high / step) + 1)]
@@ -179,13 +179,13 @@ def _labelled(frame: Frame) -> list[tuple[float, str]]:
 
 
 def _step(least: float) -> float:
-    """Return the smallest of 1, 2, 5 times a power of ten that is at least `least`."""
+    """Return the smallest number >= `least` that is 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
 
 
 def _mark(frame: Frame, number: int, score: float) -> str:
-    """Return a dot, a cross for a failure, or a triangle for a score below."""
+    """Return the marker for a score: a dot, a cross (failed) or a triangle (low)."""
     x = frame.x(number)
     if not math.isfinite(score):
         path = f"M{x - 3:.1f} {_BOTTOM - 9}l6 6m0 -6l-6 6"

@@ -1,4 +1,4 @@
-"""Limits for scores and parameters."""
+"""Limits on the values of scores and parameters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _BEYOND = 0.01
 
 
 def largest_score(scorer: Any, estimator: Any) -> float | None:
-    """Return a scorer's largest possible score, or None if unknown."""
+    """Return the largest possible score of a scorer, or None if it is unknown."""
     if is_own_score(scorer):
         last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
         own = getattr(type(last), "score", None)
@@ -75,7 +75,7 @@ def largest_score(scorer: Any, estimator: Any) -> float | None:
 
 
 def largest_of(search: Search) -> float | None:
-    """Return the largest possible score in a search's metric, or None if unknown."""
+    """Return the largest possible score of a search, or None if it is unknown."""
     notes = getattr(search, "_notes", None)
     if notes is None:  # `fit` is not finished
         return None
@@ -94,8 +94,8 @@ def goes_on(search: Search, branch: Space, name: str, side: str) -> bool | None:
     Returns
     -------
     legal : bool or None
-        False if the dimension marks the end as hard, or any estimator with this
-        parameter rejects values beyond it; None if unknown.
+        False if the end is marked as hard, or if an estimator with this parameter
+        rejects values beyond it; None if this is unknown.
     """
     dimension = branch.dimensions[name]
     if getattr(dimension, "hard", False) in (True, side):
@@ -116,7 +116,7 @@ def goes_on(search: Search, branch: Space, name: str, side: str) -> bool | None:
 
 
 def _beyond(low: Any, middle: Any, high: Any, side: str, *, whole: bool) -> Any:
-    """Return a value slightly beyond an end."""
+    """Return a value slightly beyond one end of a range."""
     step = 1 if whole else _BEYOND * (high - low)
     if side == "high":
         return high + step
@@ -126,7 +126,7 @@ def _beyond(low: Any, middle: Any, high: Any, side: str, *, whole: bool) -> Any:
 
 
 def _owners(estimator: Any, branch: Space, path: str) -> list[Any]:
-    """Return the searched values of a component, or its current value."""
+    """Return the estimators that a component can take as its value."""
     if not path:
         return [estimator]
     dimension = branch.dimensions.get(path)
@@ -138,7 +138,7 @@ def _owners(estimator: Any, branch: Space, path: str) -> list[Any]:
 
 
 def _takes(estimator: Any, name: str, value: Any) -> bool | None:
-    """Return whether an estimator accepts a value, or None if unknown."""
+    """Return whether an estimator accepts a parameter value, or None if unknown."""
     answer = allows(estimator, name, value)
     modules = {str(cls.__module__).partition(".")[0] for cls in type(estimator).__mro__}
     if answer is None and modules & _BOOSTING:

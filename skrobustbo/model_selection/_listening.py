@@ -1,4 +1,4 @@
-"""Notifications about a search, and the table of its candidates."""
+"""Call listeners during a search, and create the table of its candidates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Listener = Callable[[Record], Any] | None
 
 
 def record_of(trial: Evaluation, metric: str | None) -> Record:
-    """Return the record of a finished candidate for listeners."""
+    """Return the dict that describes a finished candidate to listeners."""
     score = trial.mean_score(metric)
     status = "complete" if math.isfinite(score) else "failed"
     if trial.estimate is not None:
@@ -44,9 +44,9 @@ def record_of(trial: Evaluation, metric: str | None) -> Record:
 
 
 def tell_listener(listener: Listener, trial: Evaluation, metric: str | None) -> None:
-    """Call a listener, if there is one.
+    """Call the listener for a finished candidate, if there is a listener.
 
-    An exception in the listener becomes a warning, so that the search can continue.
+    If the listener raises an exception, a warning is issued and the search continues.
     """
     if listener is not None:
         about = f"for candidate {trial.number}"
@@ -55,17 +55,17 @@ def tell_listener(listener: Listener, trial: Evaluation, metric: str | None) -> 
 
 @contextmanager
 def listening(search: Search) -> Iterator[Callable[[str], None]]:
-    """Tell a listener that the search begins and ends, if it has such methods.
+    """Call the listener's optional methods at the beginning and end of the search.
 
-    Both methods are optional. ``on_search_begin(search, identity)`` is called before
-    the first fit; `identity` does not change when the search resumes.
-    ``on_search_end(search, records)`` is called after the refit, with the records of
-    all candidates (see `record_of`), or with None after an error.
+    ``on_search_begin(search, identity)`` is called before the first fit. The identity
+    of a search stays the same when the search is resumed. ``on_search_end(search,
+    records)`` is called after the refit with the records of all candidates (see
+    `record_of`), or with None if an error occurred.
 
     Yields
     ------
     begin : callable
-        Call it with the identity.
+        Function to call with the identity of the search when it begins.
     """
     begins = getattr(search.on_trial, "on_search_begin", None)
     ends = getattr(search.on_trial, "on_search_end", None)
@@ -88,7 +88,7 @@ def listening(search: Search) -> Iterator[Callable[[str], None]]:
 
 
 def _call(listener: Callable[[], Any], about: str) -> None:
-    """Call a listener; an exception becomes a warning."""
+    """Call a listener and turn any exception into a warning."""
     try:
         listener()
     except Exception as error:
@@ -100,7 +100,7 @@ def _call(listener: Callable[[], Any], about: str) -> None:
 
 
 def table_of(records: Iterable[Record]) -> Any:
-    """Return a DataFrame with a row for each candidate, in the order proposed.
+    """Return a DataFrame with one row per candidate, sorted by number.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def _column(pd: Any, name: str, lines: Sequence[Record]) -> Any:
 
 
 def _line(record: Record) -> Record:
-    """Return a record without dicts: a column for each parameter and metric."""
+    """Flatten a record so that each parameter and split score has its own column."""
     rest = {k: v for k, v in record.items() if k not in ("params", "split_scores")}
     of_params = {f"param_{name}": value for name, value in record["params"].items()}
     scores = record["split_scores"]
@@ -147,7 +147,7 @@ def _line(record: Record) -> Record:
 
 
 def _place(column: str) -> int:
-    """Return the sort key of a column: number, parameters, score, then the rest."""
+    """Return a sort key that orders columns: number, parameters, score, others."""
     if column.startswith("param_"):
         return 1
     return {"number": 0, "score": 2}.get(column, 3)

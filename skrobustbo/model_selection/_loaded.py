@@ -1,4 +1,4 @@
-"""`load_checkpoint`: read a search from its checkpoint, without running it."""
+"""Read the results of a search from its checkpoint without running the search."""
 
 from __future__ import annotations
 
@@ -23,49 +23,51 @@ Branch = Mapping[str, Sequence[Any] | None]
 
 @dataclass(frozen=True)
 class LoadedSearch:
-    """A search as stored in its checkpoint; see `load_checkpoint`.
+    """Contents of a checkpoint, as returned by `load_checkpoint`.
 
     Attributes
     ----------
     path : str
-        The checkpoint.
+        Path of the checkpoint.
     trials : list of dict
-        The finished candidates, in the order proposed, with the fields of `on_trial`:
+        The finished candidates, sorted by number. Each dict has the keys of `on_trial`:
         ``number``, ``status`` ("complete", "failed", "stopped" or "partial"),
         ``params``, ``branch``, ``score``, ``split_scores``, ``fit_time``,
-        ``score_time``, ``failure``, ``model_label``, ``model_mean``, ``model_std``.
+        ``score_time``, ``failure``, ``model_label``, ``model_mean`` and ``model_std``.
     n_unfinished : int
-        Number of candidates with missing folds: running or interrupted ones.
+        Number of candidates that are still running or were interrupted.
     n_folds : int
         Number of finished folds.
     status : {"running", "finished", "unfinished"} or None
-        "unfinished": the process is gone, or the search ended with an error; repeat the
-        call to resume. None: unknown, for example on another machine.
+        "unfinished" means that the process no longer exists or that the search ended
+        with an error. To resume the search, repeat the call. None means that the status
+        is unknown, for example on another machine.
     stop_reason : str or None
-        `stop_reason_` of the latest call to `fit`; "error" if it failed, None if it has
-        not ended.
+        `stop_reason_` of the latest call to `fit`; "error" if it raised an error, None
+        if it has not ended.
     running_time : float
-        Seconds spent in all calls to `fit` that were not killed.
+        Total time of all calls to `fit` in seconds, excluding calls that were killed.
     estimator, policy : str
-        Name of the estimator's class, and name of the policy or its class.
+        Class name of the estimator, and name or class name of the policy.
     n_iter : int
-        Number of candidates planned by the latest call.
+        Number of candidates planned by the latest call to `fit`.
     n_splits, n_samples : int
-        Number of folds per candidate, and number of rows in the data.
+        Number of folds per candidate, and number of rows in X.
     random_state : int
-        The seed.
+        Seed of the search.
     metrics : list of str
-        The metrics; empty if there is only one, or before any fold.
+        Names of the metrics; empty if there is only one metric or no fold is finished.
     metric : str or None
-        The metric in ``score``; None if there is only one metric.
+        Name of the metric in ``score``; None if there is only one metric.
     space : list of dict
-        For each branch, maps each parameter to a list of choices, or to None if it is
-        numeric. Choices that are objects, such as estimators, appear as text.
+        One dict per branch, which maps each parameter to its list of choices, or to
+        None if it is numeric. Objects such as estimators are represented as text.
     settings : dict of dict
-        Everything that a resumed call must match, in words: the data, the estimator's
-        parameters, the ranges of the space, ``cv``, ``scoring`` and settings.
+        Text descriptions of everything that must match when the search is resumed: the
+        data, the parameters of the estimator, the search space, ``cv``, ``scoring`` and
+        other settings.
     versions : dict
-        Versions of the packages that wrote the checkpoint.
+        Versions of the packages that were used to write the checkpoint.
     """
 
     path: str
@@ -89,7 +91,7 @@ class LoadedSearch:
 
     @property
     def best(self) -> Record | None:
-        """The complete candidate with the highest score; None if there is none."""
+        """Complete candidate with the highest score; None if there is none."""
         complete = [trial for trial in self.trials if trial["status"] == "complete"]
         return max(complete, key=lambda trial: trial["score"], default=None)
 
@@ -99,8 +101,8 @@ class LoadedSearch:
         Returns
         -------
         table : DataFrame
-            As returned by `RobustBayesSearchCV.trials_dataframe`. Choices that are
-            objects, such as estimators, appear as text.
+            Table in the format of `RobustBayesSearchCV.trials_dataframe`. Objects such
+            as estimators are represented as text.
 
         Raises
         ------
@@ -111,31 +113,32 @@ class LoadedSearch:
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> LoadedSearch:
-    """Read a checkpoint without repeating the call that wrote it.
+    """Read the results of a search from its checkpoint without running the search.
 
-    The search may be running, finished or interrupted; reading does not affect it. To
-    resume a search, repeat its call.
+    The search may be running, finished or interrupted. Reading its checkpoint does not
+    affect it. To resume a search, repeat the original call.
 
     Parameters
     ----------
     path : str or path
-        The `checkpoint` of a `RobustBayesSearchCV`.
+        Path that was passed to `RobustBayesSearchCV` as `checkpoint`.
 
     Returns
     -------
     loaded : LoadedSearch
-        The settings of the search: ``estimator``, ``policy``, ``n_iter``, ``n_splits``,
-        ``n_samples``, ``random_state``, ``metrics``, ``metric``, ``space``,
-        ``settings``, ``versions``. Its progress: ``status`` ("running", "finished",
-        "unfinished", None if unknown), ``stop_reason``, ``running_time``, ``n_folds``,
-        ``n_unfinished``. Its finished candidates: ``trials`` (a list of dicts, as
-        passed to `on_trial`), ``best``, and ``trials_dataframe()``.
+        Contents of the checkpoint. The settings of the search are ``estimator``,
+        ``policy``, ``n_iter``, ``n_splits``, ``n_samples``, ``random_state``,
+        ``metrics``, ``metric``, ``space``, ``settings`` and ``versions``. The progress
+        is described by ``status`` ("running", "finished", "unfinished", or None if
+        unknown), ``stop_reason``, ``running_time``, ``n_folds`` and ``n_unfinished``.
+        The finished candidates are available as ``trials`` (a list of dicts, as passed
+        to `on_trial`), ``best`` and ``trials_dataframe()``.
 
     Raises
     ------
     CheckpointError
-        A ValueError. Raised if there is no checkpoint, it is damaged, or another
-        version wrote it.
+        If the checkpoint does not exist, is damaged, or was written by another version.
+        This error is a subclass of ValueError.
 
     Examples
     --------
@@ -171,7 +174,7 @@ def _loaded(contents: Contents) -> LoadedSearch:
     space = _space(contents)
 
     def choice(branch: int, name: str, index: int) -> Any:
-        """Return a choice, or its index if there are too many."""
+        """Return a choice, or its index if the choices were too long to store."""
         choices = space[branch][name]
         return choices[index] if choices else index
 
@@ -201,7 +204,7 @@ def _loaded(contents: Contents) -> LoadedSearch:
 
 
 def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
-    """Return the metric of the scores, or None if there is only one metric."""
+    """Return the metric of the candidates' scores, or None if there is only one."""
     metric: str | None = contents.started.outline["metric"]
     if not metrics or metric in metrics:
         return metric if metrics else None
@@ -234,7 +237,7 @@ def _running_time(contents: Contents) -> float:
 
 
 def _space(contents: Contents) -> list[Branch]:
-    """Return each parameter's choices, with objects as text; None if it is numeric."""
+    """Return the choices of each parameter, or None if the parameter is numeric."""
     try:
         return [
             {
@@ -248,7 +251,7 @@ def _space(contents: Contents) -> list[Branch]:
 
 
 def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:
-    """Return the candidates whose folds are all fitted or no longer needed."""
+    """Return the finished candidates, including those that were stopped early."""
     n_splits, finished = contents.started.n_splits, []
     for trial in trials:
         is_short = len(trial.folds) < n_splits

@@ -1,19 +1,19 @@
-"""Optimism of the best score: the best of many noisy scores is probably lucky.
+"""Estimate the optimism of the best of many noisy scores.
 
-Let y be the candidates' scores on all rows. In a bag, they have errors e, the
-differences from the mean over all bags. Choose the candidate with the largest y + e.
-Its luck is its own e. The mean luck over all bags, L, measures how optimistic such a
-choice is.
+Let y be the scores of the candidates on all rows. In each bag, the scores have errors
+e, which are their deviations from the mean over all bags. Choose the candidate with the
+largest y + e. The luck of this candidate is its error e. The mean luck over all bags,
+L, measures how optimistic such a choice is.
 
-But y has errors of its own, so the scores y + e differ by more than y does. Assume
-normal distributions, and let v be the variance of the differences in y, relative to the
+However, y has errors too, so the scores y + e vary more than the scores y. Assume
+normal distributions, and let v be the variance of the differences in y divided by the
 variance of the differences in e. The luck of the best of several scores with variance v
-is proportional to 1 / sqrt(v); with variance v + 1, it is proportional to 1 / sqrt(v +
-1). The optimism of y is therefore L sqrt(1 + 1/v), with v at least 1. We take v = 1.
-This is exact if the differences are pure noise. Otherwise, L is smaller, and we
-subtract at most two fifths of it too much. A search that follows its luck compensates
-for this: it tries candidates similar to the best one, and these share its luck in all
-bags.
+is proportional to 1 / sqrt(v). With variance v + 1, it is proportional to 1 / sqrt(v +
+1). The optimism of y is therefore L sqrt(1 + 1/v), where v is at least 1. We use v = 1,
+which is exact if the differences are pure noise. Otherwise, L is smaller, and the
+correction is too large by at most about two fifths of L. The search compensates for
+this, because it tries many candidates similar to the best one, which have almost the
+same errors in all bags.
 
 References
 ----------
@@ -44,14 +44,14 @@ _TAIL = 0.025
 
 
 class Honest(NamedTuple):
-    """The winner's score, with its interval."""
+    """Estimated score of the best candidate, with its 95% interval."""
 
     score: float = math.nan
     interval: tuple[float, float] = (math.nan, math.nan)
 
 
 def first_best(scores: Array) -> Array:
-    """Return the index of each row's first score that equals the best."""
+    """Return the index of the best score in each row; the first index wins ties."""
     best = scores.max(axis=-1, keepdims=True)
     return np.argmax(scores >= best - _ROUNDING * np.abs(best), axis=-1)
 
@@ -64,7 +64,7 @@ def score_of_winner(of_all: Array, bags: Array, n_units: float) -> Honest:
     of_all : array of shape (m,)
         Scores of the candidates on all rows.
     bags : array of shape (b, m)
-        Scores in each bag. Bags with an undefined score do not count.
+        Scores of the candidates in each bag. Bags with undefined scores are ignored.
     n_units : float
         Effective number of rows; see `effective`.
     """
@@ -85,18 +85,19 @@ def score_of_winner(of_all: Array, bags: Array, n_units: float) -> Honest:
 
 
 def effective(n_units: int, without: Array) -> float:
-    """Return the effective number of rows behind the spread of a score.
+    """Return the effective number of rows that determine the spread of a score.
 
-    This many normally distributed rows would determine the spread equally well. If a
-    few rows matter most, as with a rare class, it is far below the number of rows,
-    because the error of a variance depends on the fourth moment.
+    This number of normally distributed values would give an equally accurate estimate
+    of the spread. If the score depends mostly on a few rows, as with a rare class, it
+    is much smaller than the number of rows, because the accuracy of an estimated
+    variance depends on the fourth moment.
 
     Parameters
     ----------
     n_units : int
-        Number of rows, or of groups of rows.
+        Number of rows or groups of rows.
     without : array of shape (k,)
-        The score without each unit in turn. Undefined scores do not count.
+        Scores with one unit left out at a time. Undefined scores are ignored.
     """
     known = without[np.isfinite(without)]
     spread = _spread(known) if len(known) else 0.0
@@ -107,22 +108,23 @@ def effective(n_units: int, without: Array) -> float:
 
 
 def _spread(values: Array) -> Array:
-    """Return the columns' standard deviations without over- or underflow."""
+    """Return the standard deviation of each column, avoiding overflow and underflow."""
     size = np.abs(values).max(axis=0)
     size = np.where(size > 0, size, 1.0)
     return size * (values / size).std(axis=0)
 
 
 def _widening(spread: Array, winner: int, near: Array, shown: float) -> float:
-    """Return the ratio of the interval's width to the spread of the winner's scores.
+    """Return the factor by which to widen the interval around the winner's score.
 
-    The best candidate differs between bags. Its score on all rows, minus its luck, is a
-    draw of the winner's score on new rows; `shown` is the spread of these draws. A
-    simple model's scores spread less than a better model's, and the simple model wins
-    if the rows contain little information. The interval is therefore widened to the
-    largest spread among the candidates within one standard error of the winner. Its
-    variance is at most the sum of the variances of the draws and of this candidate,
-    because a winner's scores may hardly vary at all.
+    The best candidate differs between bags. In each bag, its score on all rows minus
+    its luck simulates the winner's score on new rows, and `shown` is the spread of
+    these simulated scores. The scores of a simple model vary less than those of a
+    better model, and the simple model wins if the rows contain little information. The
+    interval is therefore widened to the largest spread among the candidates within one
+    standard error of the winner. Its variance is limited to the sum of the variances of
+    the simulated scores and of this candidate, because the winner's own scores may
+    hardly vary at all.
     """
     own, most = spread[winner], spread.max(where=near, initial=spread[winner])
     with np.errstate(all="ignore"):  # scores may be constant

@@ -1,4 +1,4 @@
-"""The description of a search in a checkpoint, for resuming and for readers."""
+"""Create the descriptions of a search that are stored in its checkpoint."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ _FEW = 10
 def fingerprint(
     search: Search, space: Space, data: Data, previous: str | None
 ) -> dict[str, dict[str, str]]:
-    """Return descriptions of everything that the results of a search depend on.
+    """Return text descriptions of everything that affects the results of a search.
 
     Returns
     -------
     parts : dict of dict of str
-        The described items in each part.
+        Maps each part, such as the data, to descriptions of its items.
     """
     settings = search.get_params(deep=False)
     settings["policy"] = make_policy(search.policy)
@@ -89,7 +89,7 @@ def call_of(search: Search) -> dict[str, str]:
 
 
 def _kept_predictions(search: Search) -> Params:
-    """Return the setting that controls stored predictions, and their metric."""
+    """Return the `honest_score` setting and its metric if predictions are stored."""
     if not keeps_predictions(search):
         return {}
     several = not (search.scoring is None or isinstance(search.scoring, str))
@@ -134,7 +134,7 @@ def of_dimension(dimension: Any) -> str:
 
 
 def outline(search: Search, space: Space) -> dict[str, Any]:
-    """Return the outline of a search, in JSON types."""
+    """Return a summary of a search that can be stored as JSON."""
     policy, named = search.policy, isinstance(search.policy, str)
     return {
         "estimator": type(search.estimator).__name__,
@@ -148,7 +148,7 @@ def outline(search: Search, space: Space) -> dict[str, Any]:
 
 
 def _choices(dimension: Any) -> list[Any] | None:
-    """Return the choices of a parameter; None if it is numeric."""
+    """Return the choices of a parameter, or None if it is numeric."""
     choices = getattr(dimension, "choices", None)
     if choices is None:
         return None
@@ -162,9 +162,9 @@ def _choices(dimension: Any) -> list[Any] | None:
 
 
 def described(value: Any) -> Any:
-    """Return a value unchanged if its description shows it, else a description.
+    """Return a simple value in JSON types, or a text description of any other value.
 
-    A small dict, such as class weights, is kept if every item would be.
+    A small dict, such as class weights, is stored unchanged if all its items can be.
     """
     text = describe(value, quiet=True)  # the search's description has already warned
     if type(value) is dict and len(value) <= _FEW:
@@ -178,6 +178,6 @@ def described(value: Any) -> Any:
 
 
 def as_described(written: Any) -> Any:
-    """Return the value or text that `described` wrote."""
+    """Convert the result of `described` back to a value or a text."""
     is_text = isinstance(written, dict) and written.keys() == {TEXT}
     return str(written[TEXT]) if is_text else from_json(written)

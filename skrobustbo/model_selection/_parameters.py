@@ -1,7 +1,8 @@
-"""Which parameters an estimator accepts, and their current values.
+"""Find out which parameters an estimator accepts, and what their values are.
 
-A parameter is valid if the `set_params` of a clone accepts it for every value of the
-searched components that it belongs to, whether or not `get_params` lists it.
+A parameter is valid if `set_params` of a clone accepts it, even if `get_params` does
+not list it. If the parameter belongs to a searched component, it must be accepted for
+every value of this component.
 """
 
 from __future__ import annotations
@@ -39,23 +40,23 @@ _ENTRY = re.compile(r"^(\w+(?: *, *\w+)*) *(?::|$)", re.M)
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why `set_params` rejected a parameter.
+    """Information about a parameter that `set_params` rejected.
 
     Attributes
     ----------
     name : str
-        The parameter.
+        Name of the rejected parameter.
     above : dict
-        The searched components that the parameter belongs to, innermost last, with
-        their values at the time.
+        Searched components that contain the parameter, innermost last, with the values
+        for which the parameter was rejected.
     owner : estimator or other value
-        The innermost of these values, or the estimator if there are none.
+        Value of the innermost component, or the estimator if `above` is empty.
     error : Exception
         The exception raised by `set_params`.
     always : bool
-        Whether the parameter is rejected whatever the components' values.
+        Whether the parameter is rejected for all values of the components.
     valid : dict
-        The listed or documented parameters with their values; None if unknown.
+        Listed and documented parameters with their values; None if a value is unknown.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Refusal:
 
     @property
     def says(self) -> str:
-        """The message from `set_params` as a sentence."""
+        """Error message of `set_params` as a full sentence."""
         kind, text = type(self.error).__name__, str(self.error)
         if getattr(self.error, "name", None) == "set_params":
             for above in _prefixes(self.name):
@@ -80,15 +81,15 @@ class Refusal:
 
 
 def check_names(space: Space, estimator: Any) -> None:
-    """Raise a ValueError if the estimator lacks a parameter.
+    """Raise a ValueError if the estimator does not accept a parameter of the space.
 
-    A parameter of a searched component must be valid for all the component's values.
-    Objects that cannot be cloned raise the error from `clone`.
+    A parameter of a searched component must be valid for all values of the component.
+    If an object cannot be cloned, the error from `clone` is raised.
 
     Warns
     -----
     UserWarning
-        If a parameter is accepted but looks like a misspelling of another one.
+        If a parameter is accepted but seems to be a misspelling of another parameter.
     """
     for branch in space.branches:
         for value in chain.from_iterable(_choices(branch, n) for n in branch.names):
@@ -123,16 +124,16 @@ def _invalid(refusal: Refusal) -> ValueError:
 def first_refusal(
     estimator: Any, branch: Space, extra: Given | None = None
 ) -> Refusal | None:
-    """Return the first parameter that an estimator rejects, if any.
+    """Return the first parameter that the estimator rejects, or None.
 
     Parameters
     ----------
     estimator : estimator
-        The estimator. Neither it nor the values in the space are changed.
+        The estimator to check. Neither the estimator nor the space is modified.
     branch : Space
-        The space.
+        Branch of the space to check.
     extra : dict, default=None
-        Other parameters with their values. If given, only these are checked.
+        Additional parameters with their values. If given, only these are checked.
     """
     extra = extra or {}
     points = _points(branch)
@@ -162,10 +163,10 @@ def first_refusal(
 def slips(
     estimator: Any, space: Space, extra: Given | None = None, also: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return warnings about accepted parameters that look misspelt.
+    """Return warnings about accepted parameters that seem to be misspelt.
 
-    Such parameters are neither listed by `get_params` nor documented, but their names
-    are close to one that is, or to another known name (in `also`).
+    These parameters are not documented and not listed by `get_params`, but their names
+    are similar to a valid parameter or to a name in `also`.
     """
     found = {}
     for name, known in _situations(estimator, space, extra):
@@ -183,9 +184,9 @@ def slips(
 
 
 def with_settings(listed: Given, given: Given) -> Params:
-    """Return what `get_params` would list after setting some parameters.
+    """Return the parameters that `get_params` would list after a call of `set_params`.
 
-    A component's parameters come from the value that it is set to.
+    If a component is set, its parameters come from its new value.
     """
     found = dict(listed)
     for name in sorted(given, key=lambda n: _depth(n, _named(n, given[n]))):
@@ -198,22 +199,22 @@ def with_settings(listed: Given, given: Given) -> Params:
 
 
 def settings_in(branch: Space, listed: Given, given: Given) -> Params:
-    """Return the settings after applying a branch's settings, including constants."""
+    """Return the estimator's parameters after setting those of a branch."""
     return with_settings(listed, {**constants(branch), **given})
 
 
 def present_values(estimator: Any, space: Space, name: str) -> list[Any]:
-    """Return a parameter's current value for each value of its parent components.
+    """Return the current values of a parameter for all values of its component.
 
-    None if unknown.
+    A value is None if it is unknown.
     """
     return distinct(s.get(name) for _, s in _situations(estimator, space, [name]))
 
 
 def placeholder(estimator: Any, space: Space) -> str | None:
-    """Return a searched step whose choices are all estimators but whose value is not.
+    """Return the name of a searched step that has no estimator yet, or None.
 
-    The estimator as given is then only a template, and cannot be fitted.
+    An estimator with such a step is only a template that cannot be fitted.
     """
     listed = estimator.get_params(deep=True)
     for step, value in (p for n, v in listed.items() for p in _named(n, v).items()):
@@ -228,7 +229,7 @@ def placeholder(estimator: Any, space: Space) -> str | None:
 def _situations(
     estimator: Any, space: Space, names: Iterable[str] | None = None
 ) -> Iterator[tuple[str, Params]]:
-    """Yield the given names (default: all), each with the settings it may occur in."""
+    """Yield each parameter name with all the settings in which it can occur."""
     listed = estimator.get_params(deep=True)
     for branch in space.branches:
         for group, values in _placed(names or branch.names, branch):
@@ -238,7 +239,7 @@ def _situations(
 
 
 def _placed(names: Iterable[str], branch: Space) -> Iterator[Placed]:
-    """Return groups of names, with all values of the components that contain them."""
+    """Yield groups of names with all values of the components that contain them."""
     groups: dict[tuple[str, ...], list[str]] = {}
     named = {
         n: [p for v in _choices(branch, n) for p in _named(n, v)] for n in branch.names
@@ -259,7 +260,7 @@ def _placed(names: Iterable[str], branch: Space) -> Iterator[Placed]:
 
 
 def _named(name: str, value: Any) -> Params:
-    """Return the components in a list such as `steps`, and their values."""
+    """Return the components in a list such as `steps` and their values."""
     owner = "".join(name.rpartition("__")[:2])
     items = value if isinstance(value, list | tuple) else ()
     pairs = [item for item in items if isinstance(item, tuple) and len(item) > 1]
@@ -267,17 +268,17 @@ def _named(name: str, value: Any) -> Params:
 
 
 def _depth(name: str, named: Collection[str]) -> tuple[int, bool]:
-    """Return a sort key that places components after any that may contain them."""
+    """Return a sort key that places components after those that may contain them."""
     return name.count("__"), not named
 
 
 def _is_of(name: str, components: Iterable[str]) -> bool:
-    """Return whether a name is a component or a part of one."""
+    """Return whether a name is one of the components or belongs to one of them."""
     return any(f"{name}__".startswith(f"{component}__") for component in components)
 
 
 def _choices(branch: Space, name: str) -> Sequence[Any]:
-    """Return the values of a parameter; empty if they are not a list."""
+    """Return the choices of a parameter, or an empty tuple if it is numeric."""
     return getattr(branch.dimensions[name], "choices", ())
 
 
@@ -287,7 +288,7 @@ def _points(branch: Space) -> list[Params]:
 
 
 def _error(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
-    """Return the exception raised by setting a copy's parameters, or None."""
+    """Return the exception raised by `set_params` of a clone, or None."""
     copy = clone(estimator)
     values = {name: clone(value, safe=False) for name, value in params.items()}
     try:
@@ -311,7 +312,7 @@ def _prefixes(name: str) -> list[str]:
 
 
 def _documented(owner: Any) -> set[str]:
-    """Return the parameters in signatures and docstrings of an object's classes."""
+    """Return the parameters named in the signatures and docstrings of a class."""
     found: set[str] = set()
     for cls in type(owner).__mro__[:-1]:
         try:

@@ -1,4 +1,4 @@
-"""Prepare a search: make all checks, then create the source of its candidates."""
+"""Check the settings of a search and create the source of its candidates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PER_PARAMETER, _FEWEST = 6, 4
 def prepared(
     search: Search, journal: Journal, data: Data, n_iter: int, stops: Stops
 ) -> OptimizerSource:
-    """Make all checks that need no fits; return the source of the candidates."""
+    """Check the settings of a search and return the source of its candidates."""
     check_estimator(search.estimator)
     check_scoring(search.scoring)
     check_refit(search.refit)
@@ -83,7 +83,7 @@ def prepared(
 
 
 def searched(search: Search, journal: Journal, data: Data, n_iter: int) -> Space:
-    """Return the space of a search; a suggested one is that of its first run."""
+    """Return the space of a search; a resumed search uses its original space."""
     space = search.param_space
     if isinstance(space, str):  # "suggested"
         resource, n_iter = resource_of(search), journal.horizon or n_iter

@@ -1,4 +1,4 @@
-"""Use the candidates from an earlier search."""
+"""Use the candidates of an earlier search."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ _UNREADABLE = "a choice of a list that has changed"
 
 @dataclass(frozen=True)
 class Before:
-    """What is known about a search before its first candidate; nothing by default.
+    """Information that is available before the first candidate of a search.
 
     Attributes
     ----------
     first : list of dict
         Candidates to try first.
     told : list of (dict, float)
-        Results for the model, excluding the candidates to try first.
+        Earlier results for the model, excluding the candidates in `first`.
     description : str or None
-        Identifies these candidates.
+        Description that identifies the earlier candidates.
     says : str
-        The report's text about them.
+        Text about the earlier candidates for the report.
     default : Evaluation or None
-        The estimator as given, if it is the first candidate.
+        The untuned estimator, if it is the first candidate.
     of_default : str
-        The report's text about it.
+        Text about the untuned estimator for the report.
     """
 
     first: Sequence[Params] = ()
@@ -73,17 +73,17 @@ class Before:
 
     @property
     def n_outside(self) -> int:
-        """Number of candidates unknown to the optimizer: the default, or none."""
+        """1 if the untuned estimator is evaluated outside the space, else 0."""
         return int(self.default is not None and self.default.is_outside)
 
 
 def known_before(search: Search, data: Data, space: Space) -> Before:
-    """Return the part of `previous` that is useful for a space.
+    """Return the information in `previous` that can be used in a space.
 
     Warns
     -----
     UserWarning
-        If no candidate fits the space, or they come from other data.
+        If no earlier candidate is in the space, or the candidates come from other data.
     """
     if search.previous is None:
         return Before()
@@ -103,7 +103,7 @@ def known_before(search: Search, data: Data, space: Space) -> Before:
 
 @dataclass(frozen=True)
 class _Point:
-    """An earlier candidate as a point of the space."""
+    """An earlier candidate as a point in the space."""
 
     params: Params
     score: float
@@ -111,7 +111,7 @@ class _Point:
 
 
 def _best(found: Sequence[_Point], constraints: Any, n: int) -> list[_Point]:
-    """Return the best feasible points, without duplicates."""
+    """Return the `n` best feasible points without duplicates."""
     allowed = None if constraints is None else Constraint(constraints)
     best: dict[tuple[int, bytes], _Point] = {}
     scored = [point for point in found if math.isfinite(point.score)]
@@ -124,7 +124,7 @@ def _best(found: Sequence[_Point], constraints: Any, n: int) -> list[_Point]:
 def _account(
     given: PreviousCandidates, n_fitting: int, n_first: int, reason: str
 ) -> str:
-    """Return the report's text about earlier candidates; warn if few are useful."""
+    """Return the report's text about earlier candidates, and warn about problems."""
     of = count(len(given), "earlier candidate")
     says = f"{n_fitting} of {of} {be(n_fitting, 'fits', 'fit')} the space"
     if not n_fitting:
@@ -150,13 +150,13 @@ def _account(
 def _fitting(
     given: PreviousCandidates, space: Space, estimator: Any
 ) -> tuple[list[_Point], str]:
-    """Return the candidates that are points in the space, with the space's values.
+    """Return the earlier candidates that are points in the space.
 
-    A parameter that no candidate has takes the estimator's current value, because the
-    candidates were evaluated with it. For the same reason, a parameter outside the
-    space is dropped if its value equals the estimator's. The function also returns a
-    sentence, preceded by a space, that says why the first remaining candidate is not a
-    point, or "" if none remains.
+    If a parameter is missing from all candidates, it is set to the estimator's current
+    value, because the candidates were evaluated with that value. For the same reason, a
+    parameter that is not in the space is dropped if its value equals the estimator's
+    value. The second return value is a sentence, preceded by a space, that explains why
+    the first unsuitable candidate is not in the space, or "" if there is none.
     """
     listed = estimator.get_params(deep=True)
     names = {name for branch in space.branches for name in branch.names}
@@ -181,7 +181,7 @@ def _fitting(
 def _searched(params: Params, names: Set[str], space: Space, listed: Params) -> Params:
     """Return the searched parameters of a candidate.
 
-    If any other parameter differs from the estimator's, all are returned.
+    If any other parameter differs from its value in the estimator, all are returned.
     """
     ours = {name: value for name, value in params.items() if name in names}
     fixed = params.keys() - names
@@ -194,13 +194,13 @@ def _searched(params: Params, names: Set[str], space: Space, listed: Params) -> 
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether a setting is unchanged; a table may have 3.0 instead of 3."""
+    """Return whether two values are the same; tables may store 3 as 3.0."""
     from_table = type(one) is float and type(other) is int and one == other
     return from_table or same(one, other)
 
 
 def _unlisted(params: Params, space: Space, estimator: Any) -> str | None:
-    """Return a message if the estimator's value of a parameter is unknown."""
+    """Return a message if the estimator's value for a parameter is unknown."""
     listed = estimator.get_params(deep=True)
     names = {name for branch in space.branches for name in branch.names}
     fixed = {n: v for n, v in params.items() if n not in names and n not in listed}
@@ -214,9 +214,9 @@ def _unlisted(params: Params, space: Space, estimator: Any) -> str | None:
 
 
 def _point(space: Space, params: Params, score: float) -> _Point:
-    """Return a point in the space, with the space's own values.
+    """Convert a candidate to a point with the exact values of the space.
 
-    A table may have 3.0 instead of 3, and missing values.
+    Tables may contain 3.0 instead of 3, and missing values.
     """
     i, x = space.place(params)
     branch = space.branches[i]
@@ -233,7 +233,7 @@ _Earlier = tuple[Any, str | None, bool]
 
 
 def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
-    """Return the candidates in `previous`, whatever its type."""
+    """Return the candidates from a `previous` of any supported type."""
     previous = search.previous
     if isinstance(previous, PreviousCandidates):
         return previous
@@ -272,7 +272,7 @@ def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
 
 
 def _metric(search: Search, results: Any) -> str | None:
-    """Return the metric to look for, or None if there is only one."""
+    """Return the metric whose scores are used, or None if there is only one metric."""
     scoring = search.scoring if isinstance(search.scoring, str) else None
     names = [name for name in (metric_of(search), scoring) if name is not None]
     there = [name for name in names if f"mean_test_{name}" in results]
@@ -321,7 +321,7 @@ def _of_checkpoint(search: Search, data: Data, space: Space) -> _Earlier:
 
 
 def _checkpoint_path(search: Search) -> str:
-    """Return the path of another search's existing checkpoint."""
+    """Return the path of the earlier search's checkpoint, which must exist."""
     path = os.path.realpath(os.fsdecode(search.previous))
     own = search.checkpoint
     if own is not None and os.path.realpath(os.fsdecode(own)) == path:
@@ -340,10 +340,9 @@ def _checkpoint_path(search: Search) -> str:
 def _choice(
     described: Mapping[str, str], space: Space, branch: int, name: str, index: int
 ) -> Any:
-    """Return a choice from a checkpoint.
+    """Return the choice at a given position in a checkpoint.
 
-    A checkpoint stores choices by position, which does not help if the list has
-    changed.
+    A checkpoint stores only positions, so a choice is lost if the list has changed.
     """
     was = described.get(f"branch {branch} {name}", described.get(name))
     here = (branch.dimensions.get(name) for branch in space.branches)

@@ -32,14 +32,14 @@ def asked_of(evaluation: Evaluation, space: Space) -> Asked:
 def evaluation_of(
     asked: Asked, space: Space, default: Evaluation | None = None
 ) -> Evaluation:
-    """Return the candidate in a journal record, without a number.
+    """Convert a journal record to a candidate that has no number yet.
 
-    Only the `default` may be outside the space.
+    Only the untuned estimator (`default`) may be outside the space.
 
     Raises
     ------
     ValueError, TypeError, KeyError, IndexError
-        If it is not a point in this space.
+        If the record does not describe a point in the space.
     """
     if asked.branch < 0:
         if default is None or asked_of(default, space).point != asked.point:
@@ -56,25 +56,25 @@ def evaluation_of(
 
 
 def are_those(trials: Trials, others: Trials, space: Space) -> bool:
-    """Return whether trials are the same evaluations of the same points."""
+    """Return whether two lists contain the same evaluations of the same points."""
     ours, theirs = ([asked_of(t, space).point for t in ts] for ts in (trials, others))
     return ours == theirs
 
 
 def trials_in(contents: Contents, choice: Choice) -> tuple[Trials, list[str]]:
-    """Return a checkpoint's candidates, in the order proposed, and its metrics.
+    """Return the candidates and the metrics stored in a checkpoint.
 
     Returns
     -------
     trials : list of Evaluation
-        The candidates, with their finished folds.
+        The candidates with their finished folds, sorted by number.
     metrics : list of str
-        The metrics; empty if there is only one or no fold is finished.
+        Names of the metrics; empty if there is only one metric or no fold is finished.
 
     Raises
     ------
     CheckpointError
-        If a candidate is not a point in the checkpoint's space.
+        If a candidate is not a valid point in the space of the checkpoint.
     """
     # Failures recorded before the metrics were known have no names.
     scores = (fold.test_scores for _, fold in contents.done)

@@ -21,25 +21,26 @@ _ALPHA = 0.05
 
 
 def best_posterior_mean(cv_results: Results) -> int:
-    """Return the index of the best candidate according to the model.
+    """Return the index of the candidate with the highest posterior mean.
 
-    Pass this function as `refit`. The candidate with the highest score is often just
-    the luckiest one. The model also takes the scores of its neighbours into account.
+    Pass this function as `refit`. The candidate with the highest score has often just
+    been lucky. The posterior mean of the model also takes the scores of similar
+    candidates into account.
 
     Parameters
     ----------
     cv_results : dict
-        `cv_results_` of a `RobustBayesSearchCV`.
+        The `cv_results_` attribute of a fitted `RobustBayesSearchCV`.
 
     Returns
     -------
     index : int
-        The candidate with the highest posterior mean among those whose fits succeeded.
+        Index of the best candidate, excluding candidates with failed fits.
 
     Raises
     ------
     ValueError
-        If the results have no finite posterior mean.
+        If the results contain no finite posterior mean.
 
     Examples
     --------
@@ -82,10 +83,10 @@ class one_standard_error:
     Parameters
     ----------
     simplest : str or callable
-        A measure that is smaller for simpler candidates: the name of a numeric
-        parameter, or a callable ``params -> number``.
+        Measure of complexity: the name of a numeric parameter, or a callable that takes
+        the parameters of a candidate and returns a number.
     metric : str, default=None
-        The metric to compare, if there are several.
+        Name of the metric to compare, if there are several metrics.
 
     Examples
     --------
@@ -127,14 +128,15 @@ class one_standard_error:
         Parameters
         ----------
         cv_results : dict
-            `cv_results_` of a search.
+            The `cv_results_` attribute of a fitted search.
 
         Returns
         -------
         index : int
-            The simplest candidate within one standard error; among equally simple
-            candidates, the one with the highest score. The estimator as given counts as
-            the least simple if the measure is undefined for it.
+            Index of the simplest candidate within one standard error of the best. Among
+            equally simple candidates, the one with the highest score is chosen. The
+            untuned estimator counts as the most complex candidate if its complexity is
+            undefined.
         """
         mean, folds = _scores(cv_results, self.metric, "one_standard_error")
         best = int(np.nanargmax(mean))
@@ -168,39 +170,39 @@ class one_standard_error:
 
 
 def default_unless_better(cv_results: Results, metric: str | None = None) -> int:
-    """Return the index of the best candidate, or of the untuned estimator.
+    """Choose the untuned estimator unless the best candidate is clearly better.
 
-    Pass this function as `refit`. The best of many candidates is often ahead by luck
-    alone, and may then be worse on new data. The search therefore refits it only if it
-    is significantly better than the estimator as given, which is candidate 0 if
-    ``include_default=True``.
+    Pass this function as `refit`. The best of many candidates is often ahead only by
+    chance, and may be worse on new data. With this function, the search refits the best
+    candidate only if it is significantly better than the untuned estimator, which is
+    candidate 0 if ``include_default=True``.
 
-    The best candidate needs a lead that, if all candidates were equally good, would
-    occur with a probability of 5%, by Bonferroni's correction. With 30 candidates, this
-    is 2.9 standard errors of the difference between two mean scores on the same folds.
-    The standard error is the larger of two estimates: one from the better half of all
-    candidates, with the effects of the folds removed, and one from these two candidates
+    The significance level is 5%, with a Bonferroni correction for the number of
+    candidates. With 30 candidates, the best one must be ahead by at least 2.9 standard
+    errors of the difference between two mean scores on the same folds. The standard
+    error is the larger of two estimates: one from the better half of all candidates,
+    with the effects of the folds removed, and one from the two compared candidates
     alone.
 
     Parameters
     ----------
     cv_results : dict
-        `cv_results_` of a `RobustBayesSearchCV`.
+        The `cv_results_` attribute of a fitted `RobustBayesSearchCV`.
     metric : str, default=None
-        The metric to compare, if there are several:
+        Name of the metric to compare, if there are several metrics. To set it, use
         ``refit=functools.partial(default_unless_better, metric="roc_auc")``.
 
     Returns
     -------
     index : int
-        The best candidate, or the estimator as given. With a single fold, it is always
-        the estimator as given. If the latter is not a candidate, or has failed, it is
-        the best candidate.
+        Index of the best candidate or of the untuned estimator. With a single fold, it
+        is always the untuned estimator. If the untuned estimator is not a candidate or
+        has failed, the best candidate is chosen.
 
     Raises
     ------
     ValueError
-        If no candidate has a score, or the metric is unknown.
+        If no candidate has a finite score, or the metric is unknown.
 
     Examples
     --------
@@ -235,7 +237,7 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
 
 
 def _scores(cv_results: Results, metric: str | None, whose: str) -> tuple[Array, Array]:
-    """Return the candidates' mean scores and the scores of their folds."""
+    """Return the mean scores and the fold scores of all candidates."""
     given = "mean_test_"
     names = [key[len(given) :] for key in cv_results if key.startswith(given)]
     metric = names[0] if metric is None and len(names) == 1 else metric
@@ -253,7 +255,7 @@ def _scores(cv_results: Results, metric: str | None, whose: str) -> tuple[Array,
 
 
 def standard_error(scores: Any) -> float:
-    """Return the standard error of a mean over folds; nan for a single fold."""
+    """Return the standard error of the mean over folds, or nan for a single fold."""
     n = len(scores)
     if n < 2:
         return np.nan

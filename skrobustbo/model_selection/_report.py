@@ -1,4 +1,4 @@
-"""The report of a fitted search, as text."""
+"""Create the report of a fitted search as text or JSON."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _CENTRE = 0.5
 
 
 def report(found: Findings, attempt: Attempt, *, details: bool = False) -> str:
-    """Return the report of a search, without a final line break.
+    """Return the report of a search as text without a trailing newline.
 
-    The details are facts from the models. A section that fails says so, and leaves the
-    others unaffected.
+    With `details`, the report includes facts about the models. If a section cannot be
+    written, it says so, and the other sections are not affected.
     """
     # Differences of scores near the largest number are infinite.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -64,7 +64,7 @@ def _title(found: Findings) -> str:
 
 
 def _tuned(found: Findings) -> str:
-    """Return the name of the estimator, with its last step unless that is searched."""
+    """Return the name of the estimator, with its last step unless it is searched."""
     estimator = found.search.estimator
     steps = getattr(estimator, "steps", None)
     if not steps or steps[-1][0] in found.branch.names:
@@ -73,7 +73,7 @@ def _tuned(found: Findings) -> str:
 
 
 def _section(name: str, lines: Section, found: Findings) -> str:
-    """Return lines with their section's name in the margin, or "" if none."""
+    """Return a section with its name in the margin, or "" if it has no lines."""
     wrap = textwrap.TextWrapper(_WIDTH - _MARGIN, break_on_hyphens=False)
     wrapped = []
     for line in map(printable, lines(found)):
@@ -133,7 +133,7 @@ def _gain(found: Findings) -> Iterator[str]:
 
 
 def _interval(found: Findings, ends: tuple[float, float]) -> str:
-    """Return an interval in words, or "" if it is unknown."""
+    """Return the text for an interval, or "" if the interval is unknown."""
     if not math.isfinite(ends[0]):
         return ""
     low, high = (with_error(end, found.standard_error, both=False) for end in ends)
@@ -141,7 +141,7 @@ def _interval(found: Findings, ends: tuple[float, float]) -> str:
 
 
 def _chosen(found: Findings) -> str:
-    """Say if `refit` chose a candidate other than the one with the highest score."""
+    """Return a note if `refit` did not choose the candidate with the highest score."""
     best, highest = found.best, found.highest
     if best is None or highest is None or found.scores[best] == found.scores[highest]:
         return ""
@@ -196,7 +196,7 @@ def _branches(found: Findings) -> Iterator[str]:
 
 
 def _branch_name(number: int, branch: Space) -> str:
-    """Return the name of a branch: its constants, or else its parameters."""
+    """Return a name for a branch: its constants if it has any, else its parameters."""
     fixed = [f"{k}={setting(value, 30)}" for k, value in constants(branch).items()]
     return ", ".join(fixed or branch.dimensions) or f"branch {number + 1}"
 
@@ -266,7 +266,7 @@ def _resource(found: Findings) -> Iterator[str]:
 
 
 def _row(found: Findings, article: str = "") -> str:
-    """Return the noun for a row in the results."""
+    """Return the word for a row of the results: "candidate" or "evaluation"."""
     if not found.notes.optimizer._rungs.amounts:
         return f"{article} candidate".strip()
     return f"{article}n evaluation" if article else "evaluation"
@@ -296,7 +296,7 @@ def _end(found: Findings) -> str:
 
 
 def advice(found: Findings) -> list[str]:
-    """Return recommended next steps, the most important first; at least one line."""
+    """Return the recommended next steps, starting with the most important one."""
     return list(_advice(found)) or [_nothing(found)]
 
 
@@ -338,7 +338,7 @@ def _advice(found: Findings) -> Iterator[str]:
 
 
 def _contain(found: Findings) -> str:
-    """Return what to do if the estimator as given, outside the space, is the best."""
+    """Return advice for an untuned estimator that is best and outside the space."""
     says = "widen the space to contain the best candidate, the estimator as given"
     dimensions = found.branch.dimensions
     outside = values_outside(found.branch, found.params[found.best or 0])
@@ -372,7 +372,7 @@ def _nothing(found: Findings) -> str:
 
 
 def _look_at_failures(found: Findings) -> str:
-    """Return advice about failures, or "" if there are few."""
+    """Return advice about failed candidates, or "" if there are only a few."""
     if 10 * found.notes.n_failed < len(found.scores) or not found.notes.failures:
         return ""
     again = ""
@@ -439,7 +439,7 @@ _DETAILS = {"Model", "Covered"}
 
 
 def summary(found: Findings, attempt: Attempt) -> str:
-    """Return the report of a search as JSON, in which unknown facts are null."""
+    """Return the report of a search as JSON, with null for unknown facts."""
     written = {
         name: attempt(f"{name!r} of the report", partial(make, found), None)
         for name, make in _ENTRIES.items()
@@ -448,7 +448,7 @@ def summary(found: Findings, attempt: Attempt) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in JSON types, or as text if JSON has no type for it."""
+    """Convert a value to JSON types, or to text if JSON has no suitable type."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -472,7 +472,7 @@ def _best_entry(found: Findings) -> Entry:
 
 
 def _between(found: Findings, score: str, interval: str) -> Entry:
-    """Return a fitted score and its interval, if the search has them."""
+    """Return a fitted score and its interval, or None if there is no such score."""
     search = found.search
     if not hasattr(search, score):
         return None

@@ -1,4 +1,4 @@
-"""The resource of a search: its amounts, and how folds use it."""
+"""Determine the amounts of a resource that the evaluations of a search use."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _TO_FIT = 6
 def staged(
     given: Resource, estimator: Any, space: Space, data: Data, seed: int
 ) -> tuple[list[int], ResourceAxis]:
-    """Return a resource's amounts, ascending, and the object that applies them.
+    """Return the ascending amounts of a resource, and the object that applies them.
 
     Raises
     ------
     ValueError
-        If a setting does not fit the data or the estimator.
+        If a setting is not valid for the data or the estimator.
     """
     n, strata, groups = num_samples(data["X"]), None, data.get("groups")
     if given.name == ROWS:
@@ -61,7 +61,7 @@ def staged(
 
 
 def _strata(estimator: Any, y: Any) -> Any:
-    """Return the class of each row as a number, if there are classes."""
+    """Return the class number of each row, or None if there are no classes."""
     if not is_classifier(estimator) or y is None:
         return None
     has_classes = type_of_target(y) in ("binary", "multiclass")
@@ -69,7 +69,7 @@ def _strata(estimator: Any, y: Any) -> Any:
 
 
 def _full_value(given: Resource, estimator: Any, space: Space) -> int:
-    """Return the full amount of a parameter: by default, the estimator's value."""
+    """Return the full amount of a parameter, by default its value in the estimator."""
     name = given.name
     _check_parameter(given, estimator, space)
     slip = slips(estimator, space, {name: 1}, also=[ROWS]).get(name)
@@ -96,7 +96,7 @@ def _check_most(name: str, value: int | None, most: int, what: str) -> None:
 
 
 def _check_parameter(given: Resource, estimator: Any, space: Space) -> None:
-    """Raise a ValueError unless the parameter can be a resource."""
+    """Raise a ValueError if the parameter cannot be used as a resource."""
     name = given.name
     if any(name in branch.names for branch in space.branches):
         raise ValueError(

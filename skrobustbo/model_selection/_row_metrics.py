@@ -1,10 +1,10 @@
-"""Metrics for many bootstrap samples at once, from the counts of drawn rows.
+"""Compute metrics for many bootstrap samples at once from the counts of the rows.
 
 A rule takes the true values of n rows and the predictions of m candidates. It returns a
 function that maps weights of shape (b, n), the counts of each row, to metric values of
-shape (b, m), with nan if undefined. If the rule does not apply, it returns None.
-scikit-learn's functions score one sample of one candidate at a time, which is a hundred
-times slower.
+shape (b, m), which are nan where the metric is undefined. If the rule is not
+applicable, it returns None. The functions in scikit-learn are a hundred times slower,
+because they score one sample of one candidate at a time.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def _accuracy(y: Array, predicted: Sequence[Array]) -> Weighted | None:
 
 
 def _total(weights: Array, column: Array) -> Array:
-    """Return the number of drawn rows, shape (b,)."""
+    """Return the number of rows in each sample, with shape (b,)."""
     return weights.sum(axis=1)
 
 
 def _spread(weights: Array, column: Array) -> Array:
-    """Return the sum of squared deviations of centred values, shape (b,)."""
+    """Return the sum of squared deviations in each sample, with shape (b,)."""
     size = weights @ np.square(column)
     spread: Array = size - np.square(weights @ column) / weights.sum(axis=1)
     # Constant values leave nothing to explain.
@@ -59,7 +59,7 @@ def _of_errors(
     of: Callable[[Array, Array], Array] = _total,
     link: Callable[[Array], Array] = np.positive,
 ) -> Weighted | None:
-    """Return the sum of losses divided by another sum, averaged over outputs."""
+    """Return a function that computes normalised losses, averaged over outputs."""
     if y.dtype.kind not in "biuf" or any(p.size != y.size for p in predicted):
         return None
     columns = y.reshape(len(y), -1).astype(float)
@@ -102,7 +102,7 @@ def _roc_auc(y: Array, predicted: Sequence[Array]) -> Weighted | None:
 
 
 def _area(positive: Array, predicted: Array) -> Weighted:
-    """Return the area under the curve for one candidate, shape (b,)."""
+    """Return a function that computes the area under a candidate's ROC curve."""
     order = np.argsort(predicted, kind="stable")
     ranked = predicted[order]
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
@@ -128,10 +128,10 @@ def _by_label(
     average: str | None = "binary",
     pos_label: Any = 1,
 ) -> Weighted | None:
-    """Return the share of hits, averaged over labels.
+    """Return a function that computes the share of hits, averaged over labels.
 
-    The share is relative to the numbers of predicted and true occurrences, each
-    multiplied by a factor.
+    The number of hits is divided by a weighted sum of the numbers of predicted and true
+    occurrences, with weights `of_guessed` and `of_true`.
     """
     if average not in _AVERAGES or y.ndim != 1 or any(p.ndim != 1 for p in predicted):
         return None
@@ -194,7 +194,7 @@ def weighted(
     predicted: Sequence[Array],
     settings: Mapping[str, Any],
 ) -> Weighted | None:
-    """Return the metric as a function of weights, or None if there is no rule."""
+    """Return the metric as a function of row weights, or None if no rule applies."""
     rule = RULES.get(function)
     if rule is None:
         return None

@@ -1,4 +1,4 @@
-"""`RobustBayesSearchCV`: the search as a scikit-learn estimator."""
+"""Bayesian hyperparameter search as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -51,237 +51,250 @@ _HONEST = (
 
 
 class RobustBayesSearchCV(HTMLReprMixin, Search):
-    """Cross-validated Bayesian hyperparameter search that is hard to trap.
+    """Robust Bayesian hyperparameter search with cross-validation.
 
-    Use it like `GridSearchCV`. Bayesian optimisation chooses the candidates, with a
-    policy that works even if the length scales of its Gaussian process are unknown.
+    Use this class like `GridSearchCV`. The candidates are chosen by Bayesian
+    optimisation, with a policy that works even if the length scales of the Gaussian
+    process are unknown.
 
     Parameters
     ----------
     estimator : estimator
-        The estimator to tune. It needs a `score` method, unless `scoring` is given.
+        The estimator to tune. It must have a `score` method, unless `scoring` is given.
     param_space : dict, list of dict, Space or "suggested"
-        Maps each parameter to a `Real`, `Integer` or `Categorical`, a sequence of
+        Maps each parameter name to a `Real`, `Integer` or `Categorical`, a sequence of
         values to choose from, or a frozen `scipy.stats` distribution. A list of dicts
-        defines branches of one search, each with its own parameters, such as the models
-        to choose from. Promising branches get more of the budget. "suggested" searches
-        the most important parameters from `suggested_space`; more candidates allow more
-        parameters.
+        defines branches with different parameters, for example to choose between
+        several models. Promising branches receive more of the budget. With "suggested",
+        the search uses the most important parameters from `suggested_space`; a larger
+        `n_iter` allows more parameters.
     n_iter : int, default=50
-        Number of candidates to evaluate, including the initial ones.
+        Number of candidates to evaluate, including the initial candidates.
     policy : str or Policy, default="robust"
-        How to choose candidates: a name from `skrobustbo.policies.available` or a
-        policy object.
+        Policy that chooses the candidates: a name from `skrobustbo.policies.available`
+        or a policy object.
     n_initial_points : int, default=None
-        Number of candidates before the model takes over, not counting an untuned
-        estimator outside the space. `initial_params` come first; the others cover the
-        space (see `Space.sample`). Default: 2 d + 2 for d parameters, but at least 3
-        and at most a third of `n_iter`.
+        Number of candidates to evaluate before the model chooses them, not counting an
+        untuned estimator outside the space. The `initial_params` come first, followed
+        by points that cover the space (see `Space.sample`). The default is 2 d + 2 for
+        d parameters, but at least 3 and at most a third of `n_iter`.
     initial_params : list of dict, default=None
-        Candidates to try first. A parameter missing from a dict keeps its current value
-        in the estimator, or in the component that the dict sets.
+        Candidates to evaluate first. Parameters that are missing from a dict keep their
+        current values in the estimator or in the component that the dict sets.
     include_default : bool, default=True
-        Whether the first candidate is the estimator as given. It counts towards
-        `n_iter` and always gets a full evaluation on every fold. The best score is
-        therefore never below the untuned estimator's, unless fitting that fails. See
-        the notes.
+        Whether to evaluate the untuned estimator as the first candidate. It counts
+        towards `n_iter` and is always evaluated in full on every fold. The best score
+        is therefore at least as high as the score of the untuned estimator, unless its
+        fit fails. See the notes.
     previous : search, str, dict, DataFrame or PreviousCandidates, default=None
-        Candidates from an earlier search, for example over a narrower space: a fitted
-        search, the path of a checkpoint, a ``cv_results_`` dict or table (also from
-        `GridSearchCV`), or the result of a function in `skrobustbo.previous`. The model
-        learns from those that fit the space, at no cost. Only the best one is evaluated
-        again, as the first candidate. The fitted attributes cover only the candidates
-        from this call. See the notes.
+        Candidates from an earlier search, for example over a narrower space. Pass a
+        fitted search, the path of a checkpoint, a ``cv_results_`` dict or table (also
+        from `GridSearchCV`), or the result of a function in `skrobustbo.previous`. The
+        model learns from the candidates that are in the space, and only the best of
+        them is evaluated again, as the first candidate. The fitted attributes describe
+        only the candidates evaluated in this call. See the notes.
     batch_size : int, default=1
-        Number of candidates evaluated in parallel. A larger value keeps more workers
-        busy, but the search learns less from each candidate.
+        Number of candidates to evaluate in parallel. A larger value keeps more workers
+        busy, but candidates are then chosen with less information.
     schedule : {"rounds", "window", "free"}, default="rounds"
-        When to propose the next candidate. "rounds": when a whole round has finished.
-        "window": when the oldest of the `batch_size` running candidates has finished.
-        Workers rarely wait, and the model receives scores in the order proposed, so the
-        search is the same for every `n_jobs`. "free": when any running candidate has
-        finished. Workers never wait, but the candidates then depend on how long fits
-        take.
+        When to propose the next candidate. With "rounds", new candidates are proposed
+        when the whole round has finished. With "window", a candidate is proposed when
+        the oldest of the `batch_size` running candidates has finished. Workers rarely
+        wait, and the model receives scores in a fixed order, so the search is the same
+        for every `n_jobs`. With "free", a candidate is proposed when any running
+        candidate has finished. Workers never wait, but the candidates then depend on
+        how long the fits take.
     racing : bool, "confident" or Racing, default=None
-        True or "confident": stop a candidate after some of its folds if the models and
-        those folds show that it is very unlikely to become the best. A
-        `skrobustbo.Racing` changes the settings. None or False: run every candidate on
-        every fold.
+        Whether to stop poor candidates early. With True or "confident", a candidate is
+        stopped after some of its folds if the models and the scores of these folds show
+        that it is very unlikely to become the best. Pass a `skrobustbo.Racing` object
+        to change the settings.
     resource : str or Resource, default=None
-        Evaluate candidates with part of this resource first, and only the better ones
-        with all of it: "n_samples", or an integer parameter of the estimator such as
-        "n_estimators" or "max_iter". A `skrobustbo.Resource` also sets the smallest and
-        the full amount. `n_iter` then counts full evaluations, measured by the resource
-        rather than by time. None: all evaluations are full. See the notes.
+        Resource that is limited at first, so that only the better candidates are
+        evaluated with all of it: "n_samples" or an integer parameter of the estimator,
+        such as "n_estimators" or "max_iter". A `skrobustbo.Resource` also sets the
+        smallest and the full amount. With a resource, `n_iter` counts full evaluations,
+        measured by the resource instead of time. See the notes.
     constraints : callable, default=None
-        Takes a params dict and returns whether to allow it. Called before any fit.
+        Function that takes the parameters of a candidate and returns whether to allow
+        it. It is called before any fit of the candidate.
     search_metric : str, default=None
-        The metric to maximise, if there are several. Default: `refit`, if that is a
-        name; otherwise you must set it.
+        The metric to maximise, if there are several. The default is `refit` if that is
+        the name of a metric; otherwise, this parameter is required.
     max_time : float, default=None
-        Time limit of the search in seconds, excluding the refit. The search overruns it
-        by at most one fold, and starts no candidate that it does not expect to finish.
-        If the time allows fewer than `n_iter` candidates, "robust" plans for that
-        number and refines the best ones at the end.
+        Time limit for the search in seconds, excluding the refit. The search exceeds
+        the limit by at most one fold, and only starts candidates that it expects to
+        finish. If there is not enough time for `n_iter` candidates, the "robust" policy
+        plans for a smaller number and refines the best candidates at the end.
     fit_timeout : float, default=None
-        Time limit of one fold in seconds, including scoring. A fold that takes longer
-        is killed and counts as failed. With a limit, folds run in separate worker
-        processes, even with one job, on this machine or on a Dask cluster.
+        Time limit for each fold in seconds, including scoring. A fold that takes longer
+        is terminated and counts as failed. With a limit, folds run in separate worker
+        processes on this machine or on a Dask cluster, even if there is only one job.
     tol : float or "noise", default=None
-        "noise": end the search when the expected gain from 20 more candidates is at
-        most the standard error of the difference between two mean scores on the same
-        folds, but not before 15 candidates per parameter. The report shows both
-        numbers. A number in score units: end the search when
-        `optimizer_.regret_bound()`, an upper bound on the remaining gain under the
-        policy's assumptions, is at most `tol`. With
-        ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, this bound falls
-        sooner than with "robust".
+        Tolerance for ending the search early. With "noise", the search ends when the
+        expected gain from 20 more candidates is at most the standard error of the
+        difference between two mean scores on the same folds, but not before there are
+        15 candidates per parameter. The report shows both numbers. With a number in
+        score units, the search ends when `optimizer_.regret_bound()` is at most `tol`.
+        This is an upper bound on the remaining gain under the assumptions of the
+        policy. With ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, the
+        bound decreases faster than with "robust".
     checkpoint : str or path, default=None
         File that stores the progress of the search: the splits, the seed, the
-        candidates, and each fold's result as soon as it is available. After an
-        interruption or a crash, or with a larger `n_iter`, the same call resumes the
-        search and gives the same results as an uninterrupted one. A call with other
-        data, another estimator or other settings raises an error. See the notes.
+        candidates, and the result of each fold as soon as it is available. To resume
+        the search after an interruption or a crash, or with a larger `n_iter`, repeat
+        the call. The results are the same as without an interruption. A call with
+        different data, a different estimator or different settings raises an error. See
+        the notes.
     scoring : str, callable, list, tuple or dict, default=None
-        As in `GridSearchCV`.
+        See `GridSearchCV`.
     n_jobs : int, default=None
-        Number of folds to run in parallel. It does not change the result.
+        Number of folds to run in parallel. This does not affect the results.
     refit : bool, str or callable, default=True
-        As in `GridSearchCV`. The package provides three callables:
+        See `GridSearchCV`. The package provides three callables for this parameter:
         `skrobustbo.best_posterior_mean`, `skrobustbo.one_standard_error` and
         `skrobustbo.default_unless_better`.
     cv : int, cross-validation generator or iterable, default=None
-        As in `GridSearchCV`. The splits are drawn once and are the same for all
+        See `GridSearchCV`. The splits are generated once and are the same for all
         candidates.
     verbose : int, default=0
-        1 shows a progress line and the contents of a checkpoint; larger numbers print a
-        line for each fold, as in `GridSearchCV`.
+        With 1, a progress line and the contents of a checkpoint are shown. With larger
+        numbers, a line is printed for each fold, as in `GridSearchCV`.
     pre_dispatch : int or str, default="2*n_jobs"
-        As in `GridSearchCV`.
+        See `GridSearchCV`.
     random_state : int, RandomState or None, default=None
-        Seed of all randomness in the search.
+        Seed for all random numbers in the search.
     error_score : "raise" or float, default=nan
-        Score of a fold whose fit fails. With nan, the candidate is recorded as failed,
-        and the search avoids similar candidates.
+        Score to assign to a fold if its fit fails. With nan, the candidate counts as
+        failed, and the search avoids similar candidates.
     return_train_score : bool, default=False
         Whether `cv_results_` includes training scores.
     retry_failed : bool, default=False
-        Whether to refit folds in the checkpoint that raised an error or have no finite
-        score. Use it after you have fixed the problem. The candidates stay the same.
+        Whether to repeat folds in the checkpoint that raised an error or have no finite
+        score. Use this after you have fixed the problem. The candidates stay the same.
     honest_score : bool or "folds", default=False
-        Whether to estimate the winner's score on new rows. `best_score_` is too
-        optimistic, because it is the best of many noisy scores. True subtracts the luck
-        of the best candidate, estimated by bootstrapping the predictions for the test
-        rows of all folds. It needs no further fits, but requires a metric of
-        predictions (a name, or `make_scorer`). "folds" subtracts a bias estimated from
-        the scores of the folds (Tibshirani and Tibshirani, 2009, equation 4). It works
-        with any `scoring`, but gives no interval. See the notes.
+        Whether to estimate the score of the best candidate on new rows. `best_score_`
+        is too optimistic, because it is the best of many noisy scores. With True, its
+        optimism is estimated by bootstrapping the predictions for the test rows of all
+        folds. This needs no further fits, but requires a metric that compares targets
+        with predictions (a name, or a scorer from `make_scorer`). With "folds", the
+        bias is estimated from the scores of the folds (Tibshirani and Tibshirani, 2009,
+        equation 4). This works with any `scoring`, but does not provide an interval.
+        See the notes.
     on_trial : callable, default=None
-        Called in this process with a dict for each finished candidate: ``number``,
-        ``status`` ("complete", "failed", "stopped" by a race, or "partial" if it used
-        part of a resource), ``params``, ``branch`` (-1 for an untuned estimator outside
-        the space), ``score``, ``split_scores`` (a dict of lists if there are several
-        metrics), ``fit_time`` and ``score_time`` (seconds, over all folds), ``failure``
-        (one line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
-        `cv_results_`. If it raises an error, you get a warning. It skips candidates
-        already complete in the checkpoint. For MLflow, pass a
+        Function that is called in the main process with a dict for each finished
+        candidate. The keys are ``number``, ``status`` ("complete", "failed", "stopped"
+        by a race, or "partial" if it used part of a resource), ``params``, ``branch``
+        (-1 for an untuned estimator outside the space), ``score``, ``split_scores`` (a
+        dict of lists if there are several metrics), ``fit_time`` and ``score_time``
+        (seconds, over all folds), ``failure`` (one line, or None), and ``model_label``,
+        ``model_mean`` and ``model_std`` as in `cv_results_`. If the function raises an
+        exception, a warning is issued. It is not called for candidates that are already
+        complete in the checkpoint. For MLflow, pass a
         `skrobustbo.integrations.mlflow.MLflowCallback`.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        As in `GridSearchCV`, with extra columns: ``model_label`` (the model that chose
-        the candidate; "initial" for the initial design; "fallback" for a design point
-        used because a model failed; "default" for the estimator as given),
-        ``model_mean`` and ``model_std`` (that model's prediction before the fits, in
-        score units; nan for initial points), and ``posterior_mean`` and
-        ``posterior_std`` (from a MAP model of all the data).
+        Same as in `GridSearchCV`, with additional columns: ``model_label`` (the model
+        that chose the candidate; "initial" for the initial design; "fallback" for a
+        design point used because a model failed; "default" for the untuned estimator),
+        ``model_mean`` and ``model_std`` (the prediction of this model before the fits,
+        in score units; nan for initial points), and ``posterior_mean`` and
+        ``posterior_std`` (predictions of a MAP model of all the data).
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, \
     refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
-        As in `GridSearchCV`.
+        See `GridSearchCV`.
     optimizer_ : Optimizer
-        The optimizer. You can inspect it, or ask it for more candidates.
+        The optimizer used by the search. You can inspect it or ask it for more
+        candidates.
     n_iter_ : int
-        Number of evaluated candidates; with `resource`, number of evaluations.
+        Number of evaluated candidates or, with `resource`, number of evaluations.
     n_resources_, n_candidates_, min_resources_, max_resources_
-        With `resource`, as in `HalvingRandomSearchCV`: the amounts in ascending order,
-        the number of candidates evaluated with each, the smallest amount and the full
-        one.
+        Only available with `resource`, as in `HalvingRandomSearchCV`: the amounts in
+        ascending order, the number of candidates evaluated with each amount, the
+        smallest amount and the full amount.
     tuner_time_ : float
         Seconds spent choosing candidates.
     gain_ : float
-        By how much the best score exceeds that of the estimator as given. With
-        `honest_score`, it excludes the optimism of the choice. Exists only if the
-        estimator as given is a candidate.
+        Difference between the best score and the score of the untuned estimator. With
+        `honest_score`, it is corrected for the optimism of the best score. Only
+        available if the untuned estimator is a candidate.
     gain_interval_ : tuple of two floats
-        With `honest_score=True`: the ends of the 95% interval for `gain_`; else nan.
+        Ends of the 95% interval for `gain_`; nan unless `honest_score=True`.
     honest_score_ : float
-        With `honest_score`: the estimated score of the winner's models on new rows.
-        nan, with a warning that names the cause, if it cannot be computed.
+        Estimated score of the best candidate's models on new rows. Only available with
+        `honest_score`. If the score cannot be computed, it is nan, and a warning states
+        the cause.
     honest_interval_ : tuple of two floats
-        The ends of the 95% interval for `honest_score_`; nan with "folds".
+        Ends of the 95% interval for `honest_score_`; nan with ``honest_score="folds"``.
     honest_optimism_ : float
-        With `honest_score`: `best_score_` minus `honest_score_`. Exists only if
-        `best_score_` exists.
+        Difference between `best_score_` and `honest_score_`. Only available if both
+        are.
     stop_reason_ : {"n_iter", "max_time", "tol", "interrupted", "space_exhausted", \
     "callback"}
-        Why the search ended.
+        Reason why the search ended.
 
     Notes
     -----
-    Each fold uses one inner thread, whatever `n_jobs` is, so scores do not depend on
-    `n_jobs`. Set `n_jobs` to use all cores. An estimator's own `n_jobs` or number of
-    threads applies only to the refit. To allow more threads in a fold, call `fit` under
-    ``joblib.parallel_config("loky", inner_max_num_threads=...)``.
+    Each fold uses one inner thread, so the scores do not depend on `n_jobs`. To use all
+    cores, set `n_jobs` of the search. The `n_jobs` or number of threads of the
+    estimator applies only to the refit. To allow more threads in a fold, call `fit` in
+    the context ``joblib.parallel_config("loky", inner_max_num_threads=...)``.
 
-    The first Ctrl-C (or SIGTERM) ends the search with the candidates finished so far. A
-    second one aborts it. Candidates with unfinished folds are not in the results, but
-    stay pending in `optimizer_`.
+    Pressing Ctrl-C (or sending SIGTERM) ends the search with the candidates finished so
+    far. Doing so again aborts the search. Candidates with unfinished folds are not
+    included in the results, but remain pending in `optimizer_`.
 
-    The estimator as given is candidate 0 (`include_default`). If its current values for
-    the searched parameters form a point in a branch, it becomes the first of the
-    `initial_params`. Otherwise, for example if ``gamma="scale"`` and the space has a
-    range for ``gamma``, no model learns from it. Its `params` are then the current
-    values of all searched parameters that `get_params` lists, and its
-    ``posterior_mean`` is its score. If it wins, the refit fits a clone of the
-    estimator, in which even a parameter used as a `resource` keeps its value. A
-    callable `refit` sees its row like any other. With ``n_iter=1``, it is the only
-    candidate. It is left out, and the report says so, if `previous` contains its score
-    or a searched pipeline step has no estimator yet.
+    With `include_default`, the untuned estimator is candidate 0. If its current values
+    for the searched parameters form a point in a branch, this point becomes the first
+    of the `initial_params`. Otherwise, for example if ``gamma="scale"`` and the space
+    has a range for ``gamma``, the models do not learn from its score. In this case,
+    `params` contains the current values of all searched parameters that `get_params`
+    lists, and ``posterior_mean`` is the score itself. If it is the best candidate, the
+    refit uses a clone of the estimator, in which even a parameter used as the
+    `resource` keeps its value. A callable `refit` may choose it like any other
+    candidate. With ``n_iter=1``, the untuned estimator is the only candidate. It is
+    omitted, with a note in the report, if `previous` contains its score or if a
+    searched pipeline step has no estimator yet.
 
-    A `checkpoint` is a database without pickles. Opening one runs no code, whoever
-    wrote it, and `fit` checks everything it reads, but trusts the scores. It compares
-    functions by name, and random generators by type. The file is locked while `fit`
-    runs. Between calls, you may change `n_jobs`, `pre_dispatch`, `verbose`, `refit`,
-    `max_time` and `tol`, and increase `n_iter`.
+    A `checkpoint` is a database file without pickles. Opening it does not execute any
+    code, even if the file comes from an untrusted source. `fit` validates everything
+    that it reads except the scores. Functions are compared by name, and random number
+    generators by type. The file is locked while `fit` runs. Between calls, you may
+    change `n_jobs`, `pre_dispatch`, `verbose`, `refit`, `max_time` and `tol`, and
+    increase `n_iter`.
 
     With `racing`, the scores of folds that did not run are nan in `cv_results_`. The
-    mean score of a stopped candidate is nan too, so it ranks last and is never the
-    best. There are four more columns: ``n_splits_evaluated``, ``raced``, and
-    ``race_mean`` and ``race_std``, which hold the score predicted from a stopped
-    candidate's folds. With several metrics, the race uses `search_metric`. A candidate
-    ends when one of its folds fails.
+    mean score of a stopped candidate is also nan, so it ranks last and is never the
+    best. There are four additional columns: ``n_splits_evaluated``, ``raced``,
+    ``race_mean`` and ``race_std``. The last two contain the mean and standard deviation
+    of the score predicted from the folds of a stopped candidate. With several metrics,
+    racing uses `search_metric`. A candidate is stopped when one of its folds fails.
 
-    With `resource`, each evaluation is a row of `cv_results_`, with the extra columns
-    ``n_resources``, ``iter`` (the position of that amount) and ``resource_score`` (the
-    mean test score with this amount). Only full evaluations have a ``mean_test_score``,
-    so only they can win. The user guide explains the rest.
+    With `resource`, each evaluation is a row of `cv_results_`, with the additional
+    columns ``n_resources`` (the amount), ``iter`` (the position of the amount) and
+    ``resource_score`` (the mean test score with this amount). Only full evaluations
+    have a ``mean_test_score``, so only they can be the best. See the user guide for
+    details.
 
     The scores in `previous` must come from the same data, estimator and metric, because
-    the model treats them like its own. The best earlier candidate is evaluated again,
-    so the winner has always been fitted in this call. For scores from other data, pass
-    a `PreviousCandidates` with ``same_data=False``. The search then only tries the best
-    three first. It detects by itself if a checkpoint comes from other data, or a fitted
-    search had a different number of rows or columns.
+    the model treats them like new scores. The best earlier candidate is evaluated
+    again, so the winner has always been fitted in this call. For scores from other
+    data, pass a `PreviousCandidates` with ``same_data=False``. The search then
+    evaluates the three best candidates first and ignores the scores. This happens
+    automatically if a checkpoint comes from other data, or if a fitted search used a
+    different number of rows or columns.
 
     The honest score uses the metric of `best_score_`, or `search_metric` if there are
-    several metrics and `refit` names none. It refers to the candidate with the highest
-    score, even if a callable `refit` chooses another one, and to models trained on as
-    many rows as in one fold. With True, the bootstrap draws rows, or whole groups if
-    you pass `groups` to `fit`. It uses sample weights if the metric accepts them. The
-    user guide explains the estimate and how much memory the predictions take. A
-    checkpoint stores them, so you may set True only if its first call did. Uncommon
-    metrics can take a minute; `verbose` shows the progress.
+    several metrics and `refit` is not the name of one. It refers to the candidate with
+    the highest score, even if a callable `refit` chooses another one, and to models
+    trained on as many rows as in cross-validation. With ``honest_score=True``, the
+    bootstrap draws rows, or whole groups if you pass `groups` to `fit`. Sample weights
+    are used if the metric accepts them. The user guide describes the estimate and the
+    memory required for the predictions. A checkpoint stores the predictions, so you may
+    set ``honest_score=True`` for an existing checkpoint only if the first call did so
+    too. Uncommon metrics can take a minute; set `verbose` to see the progress.
 
     Examples
     --------
@@ -302,16 +315,16 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     # The estimator is not validated yet, so do not skip its validation.
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Run the search, then fit the best candidate on all the data.
+        """Run the search and refit the best candidate on all the data.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
             Training data.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Targets.
+            Target values.
         **params : dict
-            Passed to the estimator's `fit`, the scorer and the splitter, as in
+            Parameters passed to the estimator, scorer and splitter, as in
             `GridSearchCV`.
 
         Returns
@@ -321,15 +334,16 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         Raises
         ------
         ValueError
-            Before any fit, if the space, the policy, a metric or an initial point is
-            invalid, or if `honest_score=True` has no predictions to use or the splits
-            are in time order. If all fits fail: after three candidates if they all
-            raise the same error, otherwise after the initial design (with a numeric
-            `error_score`, the search continues). A
-            `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read or
-            written, belongs to another search, or is in use.
+            If the space, the policy, a metric or an initial point is invalid, or if
+            `honest_score=True` has no predictions to use or the splits are in time
+            order. These errors are raised before any fit. An error is also raised if
+            all fits fail: after three candidates if all fits raise the same error,
+            otherwise after the initial design. With a numeric `error_score`, the search
+            continues instead. If the checkpoint cannot be read or written, belongs to
+            another search, or is in use, the error is a
+            `skrobustbo.checkpoint.CheckpointError`.
         TimeoutError
-            If no candidate finished within `max_time`.
+            If no candidate finishes within `max_time`.
         """
         with listening(self) as begin:
             self._run(X, y, params, begin)
@@ -344,22 +358,22 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     def report(
         self, *, details: bool = False, format: Literal["text", "json"] = "text"
     ) -> str:
-        """Return a short report of the fitted search.
+        """Return a short report on the fitted search.
 
         The report shows the best candidate and the uncertainty of its score, parameters
-        at an end of their range, failures and their causes, where the time went, why
-        the search ended, and what to do next. Notebooks show it below the estimator's
-        diagram. If a section cannot be written, the report says so, and a warning names
-        the cause.
+        whose best value is at the end of their range, failures and their causes, the
+        time used, the reason why the search ended, and recommended next steps.
+        Notebooks display it below the diagram of the estimator. If a section cannot be
+        written, the report says so, and a warning states the cause.
 
         Parameters
         ----------
         details : bool, default=False
-            Whether to add the models' predictions, and how well the candidates cover
-            the space.
+            Whether to include the predictions of the models and how well the candidates
+            cover the space.
         format : {"text", "json"}, default="text"
-            "json" returns the same facts as a JSON object, for programs. Scores and
-            intervals have all their digits, and unknown facts are null.
+            Output format. With "json", the same facts are returned as a JSON object,
+            with all digits of scores and intervals, and with null for unknown facts.
 
         Returns
         -------
@@ -369,9 +383,9 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the search is not fitted.
         ValueError
-            If `cv_results_` lacks columns that the report needs.
+            If columns that the report needs are missing from `cv_results_`.
 
         Examples
         --------
@@ -412,9 +426,9 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
             return nothing if missing is None else attempt("the report", told, nothing)
 
     def plot(self) -> Any:
-        """Plot how the search went and which parameters matter.
+        """Plot the progress of the search and the importance of the parameters.
 
-        The figure combines a `ConvergenceDisplay` and, if the policy has a model, an
+        The figure contains a `ConvergenceDisplay` and, if the policy has a model, an
         `ImportanceDisplay`.
 
         Returns
@@ -425,7 +439,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the search is not fitted.
         ImportError
             If matplotlib is not installed.
 
@@ -449,17 +463,18 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         Returns
         -------
         table : DataFrame
-            One row per candidate, in the order proposed, with the fields of `on_trial`:
+            Table with one row per candidate, sorted by number. The columns are
             ``status``, ``branch``, ``score``, ``fit_time``, ``score_time``,
-            ``failure``, ``model_label``, ``model_mean``, ``model_std``, and a column
-            for each parameter (``param_C``) and each split (``split0_test_score``).
-            Scores of folds that did not run, and parameters that a branch lacks, are
-            missing values. The index is the candidate's number.
+            ``failure``, ``model_label``, ``model_mean``, ``model_std``, and one column
+            for each parameter (such as ``param_C``) and each split (such as
+            ``split0_test_score``). Scores of folds that did not run, and parameters
+            that do not exist in a branch, are missing values. The index is the number
+            of the candidate.
 
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the search is not fitted.
         ImportError
             If pandas is not installed.
 
@@ -501,23 +516,24 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     # The estimator is not validated yet, so do not skip its validation.
     @fit_context(prefer_skip_nested_validation=False)
     def resume(self, X: Any, y: Any = None, *, n_iter: int, **params: Any) -> Self:
-        """Continue a fitted search: evaluate more candidates and refit the best.
+        """Evaluate more candidates in a fitted search, and refit the best one.
 
-        The splits, the seed, the candidates and their scores are kept, so only new
-        candidates and the refit need fits. You do not need a `checkpoint`; if there is
-        one, it is extended too. The fitted attributes then describe the whole search:
-        `n_iter_` counts all candidates, while the setting `n_iter` does not change.
+        The splits, the seed, the candidates and their scores are kept, so only the new
+        candidates and the refit require fits. A `checkpoint` is not required; if there
+        is one, it is extended too. Afterwards, the fitted attributes describe the whole
+        search: `n_iter_` counts all candidates, while the setting `n_iter` does not
+        change.
 
         Parameters
         ----------
         X, y : array-like
-            The same data as in `fit`, because the search does not store them. Without a
-            checkpoint, only their shape is checked.
+            The same data as in `fit`, because the search does not store the data.
+            Without a checkpoint, only the shape of the data is checked.
         n_iter : int
-            Number of further candidates. Any left unfinished by an interruption are
-            completed first and count towards this number.
+            Number of additional candidates. Candidates left unfinished by an
+            interruption are completed first and count towards this number.
         **params : dict
-            Further arguments of `fit`.
+            Additional parameters, as in `fit`.
 
         Returns
         -------
@@ -526,28 +542,29 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the search is not fitted.
         ValueError
-            If the data have a different shape, or you changed a setting that the
-            candidates depend on. A `skrobustbo.checkpoint.CheckpointError` if the
-            checkpoint cannot be used.
+            If the shape of the data is different, or a setting that affects the
+            candidates has changed. If the checkpoint cannot be used, the error is a
+            `skrobustbo.checkpoint.CheckpointError`.
 
         Notes
         -----
         ``fit`` with ``n_iter=20`` and then ``resume(X, y, n_iter=10)`` evaluates the
-        same candidates as ``fit`` with ``n_iter=30`` if two things are equal: the size
-        of the initial design, which by default is at most a third of `n_iter` (set
-        `n_initial_points`), and how the policy uses the planned number of candidates.
-        The plan from `fit` stays: "robust" spends the last of its 20 candidates on
-        refining the best, which the longer search would do later. With a checkpoint,
-        the result is the same as when you repeat `fit` with a larger `n_iter`.
+        same candidates as ``fit`` with ``n_iter=30`` under two conditions. First, the
+        initial design must have the same size. By default, it is at most a third of
+        `n_iter`, so you may have to set `n_initial_points`. Second, the policy must use
+        the planned number of candidates in the same way. The plan from `fit` remains in
+        effect: the "robust" policy spends the last of its 20 candidates on refining the
+        best one, whereas the longer search does so later. With a checkpoint, the result
+        is the same as when you repeat `fit` with a larger `n_iter`.
 
-        `resume` ignores your changes to `optimizer_` through `ask` or `tell`.
-        `max_time` starts again, as does the number of candidates that "robust" plans
-        for within it. The tuner proposes the earlier candidates again, which takes time
-        but no fits. If `resume` raises an error, the earlier results stay. With
-        `honest_score=True`, a fitted search without a checkpoint keeps the predictions
-        in memory.
+        Changes that you make to `optimizer_` with `ask` or `tell` are ignored. The time
+        limit `max_time` starts again, and the "robust" policy plans a new number of
+        candidates for it. The optimizer proposes the earlier candidates again, which
+        takes time but requires no fits. If `resume` raises an error, the earlier
+        results are kept. With `honest_score=True`, a fitted search without a checkpoint
+        keeps the predictions in memory.
 
         Examples
         --------
@@ -615,10 +632,10 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     def _run(
         self, X: Any, y: Any, params: Data, begin: Begin, n_iter: int | None = None
     ) -> None:
-        """Make all checks that need no fits, run the search, and set the attributes.
+        """Check the settings, run the search, and set the fitted attributes.
 
         `begin` is called with the identity of the search just before the first fit.
-        `n_iter` is given when resuming.
+        `n_iter` is only given when a search is resumed.
         """
         resuming = n_iter is not None
         data = {"X": X, "y": y, **params}
@@ -640,7 +657,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         self._conclude(source, reason, kept, data)
 
     def _journal(self, resuming: bool) -> AbstractContextManager[Journal]:
-        """Return a context with the journal, from the file or from memory."""
+        """Return a context manager for the journal, which is in a file or in memory."""
         if self.checkpoint is not None:
             return open_journal(self.checkpoint, retry_failed=self.retry_failed)
         kept = self._memory if resuming else None
@@ -649,7 +666,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     def _conclude(
         self, source: OptimizerSource, reason: str, kept: OutOfFold | None, data: Data
     ) -> None:
-        """Set the fitted attributes that a run does not set."""
+        """Set the fitted attributes that are not set by the run itself."""
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         amounts = source.optimizer._rungs.amounts

@@ -1,4 +1,4 @@
-"""The settings of a search: the constructor, and settings that are objects."""
+"""Settings of a search, including the `Racing` and `Resource` classes."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ Data = Mapping[str, Any]
 class Racing(BaseEstimator):
     """Settings for racing, which stops poor candidates early.
 
-    Pass an instance to `RobustBayesSearchCV` as `racing`; `fit` validates it.
+    Pass an instance to `RobustBayesSearchCV` as `racing`. It is validated by `fit`.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Upper bound on the probability that racing ever stops a candidate that beats the
-        best by more than the margin. It covers the whole search, under the models that
-        the policy considers plausible.
+        Upper bound on the probability that racing stops a candidate that is better than
+        the best one by more than `margin`. The bound covers the whole search, under the
+        models that the policy considers plausible.
     margin : float, default=0.25
-        The margin, in standard errors of a mean score. The standard error excludes
-        effects that make a fold easier or harder for all candidates.
+        Margin, in standard errors of a mean score. The standard error excludes effects
+        that make a fold easier or harder for all candidates.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class Racing(BaseEstimator):
 
 
 class Resource(BaseEstimator):
-    """A resource that first evaluations use only in part.
+    """Settings for a resource that is limited in the first evaluations.
 
-    Pass an instance to `RobustBayesSearchCV` as `resource`; `fit` validates it.
+    Pass an instance to `RobustBayesSearchCV` as `resource`. It is validated by `fit`.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ class Resource(BaseEstimator):
         "n_samples", or an integer parameter of the estimator such as "n_estimators" or
         "max_iter".
     min : int, default=None
-        The smallest amount. Default: a ninth of the full amount (with ``factor=3``),
-        and for "n_samples" at least 20 rows of each class.
+        The smallest amount. The default is a ninth of the full amount (with
+        ``factor=3``). For "n_samples", it is at least 20 rows per class.
     max : int, default=None
-        The full amount. Default: all rows, or the estimator's current value. Required
-        if the estimator's `get_params` does not list the resource.
+        The full amount. The default is all rows, or the current value of the parameter.
+        Required if `get_params` of the estimator does not list the parameter.
     factor : int, default=3
-        Each amount is this many times the amount below it.
+        Ratio of each amount to the next smaller amount.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Resource(BaseEstimator):
 
 
 class Search(BaseSearchCV):
-    """The settings of a search, without its methods; see `RobustBayesSearchCV`."""
+    """Base class of `RobustBayesSearchCV` that contains its settings."""
 
     optimizer_: Optimizer
     stop_reason_: str
@@ -220,13 +220,13 @@ class Search(BaseSearchCV):
         self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> Params:
-        """Return the settings, and if `deep` is true also those of nested estimators.
+        """Return the settings of the search and, optionally, of nested estimators.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to return the settings of `estimator` too, but not those of
-            `previous`.
+            Whether to include the settings of `estimator`. The settings of `previous`
+            are never included.
 
         Returns
         -------

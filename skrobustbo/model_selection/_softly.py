@@ -1,4 +1,4 @@
-"""Computations after the last fold, which must not lose the search."""
+"""Handle errors in computations that run after the last fold of a search."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ T = TypeVar("T")
 
 
 class Attempt(Protocol):
-    """Computes a named result; returns `otherwise` if that fails."""
+    """Compute a named result, or return `otherwise` if the computation fails."""
 
     def __call__(self, what: str, compute: Callable[[], T], otherwise: T) -> T: ...
 
 
 @contextmanager
 def softly() -> Iterator[Attempt]:
-    """Yield a function for computations that may fail; one warning lists all failures.
+    """Yield a function that runs computations, and issue one warning for all errors.
 
-    An exception loses only the result that it affects. Ctrl-C still interrupts.
+    An exception affects only the result of its own computation. Ctrl-C is not caught.
     """
     failed: dict[str, list[str]] = {}
 

@@ -1,4 +1,4 @@
-"""The candidates that an optimizer proposes, round by round."""
+"""Propose the candidates of a search with an optimizer, round by round."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from skrobustbo.optimizer import Optimizer
 
 
 class OptimizerSource:
-    """Candidates from an `Optimizer`, which learns from their mean test scores.
+    """Source of candidates proposed by an `Optimizer` based on mean test scores.
 
     Attributes
     ----------
     optimizer : Optimizer
         The optimizer of the search.
     metric : str or None
-        The metric to optimise, if there are several.
+        Name of the metric to optimise, if there are several metrics.
     seconds : float
         Seconds spent in the optimizer.
     reason : str
-        Why there are no more candidates: "n_iter", "space_exhausted" or one of
+        Reason why there are no more candidates: "n_iter", "space_exhausted" or one of
         `CRITERIA`.
     trials : list of Evaluation
-        The finished candidates, with their folds.
+        The finished candidates and the results of their folds.
     n_used : float
-        The part of `n_iter` that has been used.
+        Amount of `n_iter` that has been used.
     near : str
-        A message if the search is close to the tolerance, else "".
+        Progress message if the remaining gain is close to `tol`, else "".
     resource : ResourceAxis or None
-        The resource that evaluations use, if any.
+        The resource that is limited in evaluations, if any.
     schedule : Schedule
-        Decides when to request candidates, and holds the races.
+        Determines when to request candidates, and manages the races.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class OptimizerSource:
             self.seconds += time.perf_counter() - start
 
     def check(self, metrics: list[str]) -> None:
-        """Raise a ValueError if the metric to optimise is ambiguous."""
+        """Raise a ValueError if the metric to optimise is ambiguous or unknown."""
         if not metrics and self._search.search_metric is not None:
             raise ValueError(
                 "The 'search_metric' of RobustBayesSearchCV must be None if 'scoring' "
@@ -114,7 +114,7 @@ class OptimizerSource:
             )
 
     def next_round(self) -> list[Evaluation]:
-        """Return the next candidates; none if the budget or the space is used up."""
+        """Return the next candidates; the list is empty if the search should end."""
         self._check_fits(last=False)
         with self._timed():
             # Pending candidates may change the answer, but the search ends anyway.
@@ -128,9 +128,9 @@ class OptimizerSource:
 
     @property
     def n_planned(self) -> int:
-        """The largest possible number of candidates, limited by the size of the space.
+        """Maximum number of candidates, limited by `n_iter` and the size of the space.
 
-        With a resource, the number of evaluations if all further ones are full.
+        With a resource, this assumes that all remaining evaluations are full.
         """
         if self.resource is not None:
             return len(self._asked) + self._n_left
@@ -146,8 +146,8 @@ class OptimizerSource:
     def _horizon(self, n: int) -> int | None:
         """Return the horizon to use for the next `n` candidates.
 
-        The horizon is the number that the first run planned, or fewer if the time
-        allows fewer. It does not change until durations are known.
+        The horizon is the number of candidates planned by the first run, or fewer if
+        the time is short. It does not change until durations are known.
         """
         expected = self._stops.expected(len(self.trials), self._n_done)
         if expected is None:
@@ -176,13 +176,13 @@ class OptimizerSource:
         return asked
 
     def _take(self, asked: list[Evaluation]) -> list[Evaluation]:
-        """Record evaluations as proposed, and return them."""
+        """Record proposed evaluations and return them."""
         self._asked += asked
         self.n_used += sum(self.optimizer._rungs.cost(e.resource) for e in asked)
         return asked
 
     def _meets_criterion(self) -> bool:
-        """Return whether a criterion ends the search, and record the reason."""
+        """Return whether a stopping criterion is met, and record the reason."""
         for reason, criterion in CRITERIA.items():
             so_far = self._search, self.optimizer, self.trials, self.metric
             is_met, self.near = criterion(*so_far)
@@ -194,7 +194,7 @@ class OptimizerSource:
     # Races ----------------------------------------------------------------------------
 
     def _races(self) -> Races | None:
-        """Return the search's races, if any."""
+        """Return the races of the search, or None if racing is disabled."""
         rules = racing_of(self._search)
         if rules is None:
             return None
@@ -205,7 +205,7 @@ class OptimizerSource:
         return Races(*given, score=self._score, beliefs=self._beliefs)
 
     def _score(self, result: FoldResult) -> float:
-        """Return a fold's score in the metric of the race, nan if it failed."""
+        """Return the score of a fold for racing, or nan if the fold failed."""
         score = result.score(self.metric)
         return score if math.isfinite(score) else math.nan
 
@@ -216,26 +216,26 @@ class OptimizerSource:
     # Journal records ------------------------------------------------------------------
 
     def records(self, asked: Sequence[Evaluation]) -> list[Asked]:
-        """Return the records of new candidates, with the models' predictions."""
+        """Return journal records of new candidates, including model predictions."""
         return [asked_of(each, self.optimizer.space) for each in asked]
 
     def read(self, asked: Asked) -> Evaluation:
-        """Return the candidate in a record by `records`; raise an error for others."""
+        """Convert a journal record created by `records` back to a candidate."""
         return evaluation_of(asked, self.optimizer.space, self._before.default)
 
     def resume(self, noted: Sequence[Asked]) -> list[Evaluation]:
         """Return the candidates of an earlier round by proposing them again.
 
-        This gives the optimizer exactly the same state as in the earlier run, so that
-        its state need not be stored. If it proposes different candidates, for example
-        because a package version differs, a new optimizer adopts the recorded ones. The
-        list is empty if the space is used up until a pending candidate finishes, as in
-        the earlier run.
+        This restores the exact state of the optimizer, so its state does not have to be
+        stored. If the optimizer proposes different candidates, for example because
+        package versions differ, a new optimizer adopts the recorded candidates. The
+        list is empty if no candidate can be proposed until a pending one finishes, as
+        in the earlier run.
 
         Raises
         ------
         ValueError, TypeError, KeyError, IndexError
-            If `records` did not write them for this space.
+            If the journal records are not valid for this space.
         """
         read = [self.read(record) for record in noted]
         if not self._diverged:
@@ -295,13 +295,13 @@ class OptimizerSource:
         self.optimizer._record(evaluation, mean, std)
 
     def _check_fits(self, *, last: bool) -> None:
-        """Raise an error if all fits failed and further ones probably would too."""
+        """Raise an error if all fits have failed and others are likely to fail."""
         if self._best[1] is None:
             least = self.optimizer.n_initial_points
             check_fits(self.trials, self._search, self._journal, least=least, last=last)
 
     def progress(self) -> Mapping[str, Any]:
-        """Return the best score so far and the number of candidates, for callbacks."""
+        """Return the number of candidates and the best score so far, for callbacks."""
         told: dict[str, Any] = {"n_candidates": len(self.trials)}
         score, best = self._best
         if best is not None:
@@ -309,7 +309,7 @@ class OptimizerSource:
         return told
 
     def columns(self) -> Mapping[str, Any]:
-        """Return the predictions for each candidate, before and after the search."""
+        """Return the additional columns of `cv_results_`, such as model predictions."""
         mean, std = np.full((2, len(self.trials)), np.nan)
         # An untuned estimator outside the space keeps its score as the posterior mean.
         for i in range(self._n_outside):
@@ -327,7 +327,7 @@ class OptimizerSource:
         return columns | (self._resource_columns() if self.resource else {})
 
     def _race_columns(self) -> dict[str, Any]:
-        """Return the fold count of each candidate, and estimates of stopped ones."""
+        """Return the columns of `cv_results_` that describe the races."""
         unknown = (math.nan, math.nan)
         estimates = [trial.estimate or unknown for trial in self.trials]
         return {
@@ -338,7 +338,7 @@ class OptimizerSource:
         }
 
     def _resource_columns(self) -> dict[str, Any]:
-        """Return the amount of each evaluation, and the score with that amount."""
+        """Return the columns of `cv_results_` that describe the resource."""
         rungs = self.optimizer._rungs
         iterations = [rungs.rung_of(trial.resource) for trial in self.trials]
         return {
@@ -348,7 +348,7 @@ class OptimizerSource:
         }
 
     def notes(self) -> Outcome:
-        """Return everything that the report needs at the end of the search."""
+        """Return the information that the report needs at the end of the search."""
         return Outcome(
             optimizer=self.optimizer,
             metric=self.metric,

@@ -1,7 +1,7 @@
 """Suggested search ranges for well-known estimators.
 
-The ranges come from large studies that searched them or found them important. The
-comments refer to these studies as follows:
+The ranges are based on large studies of hyperparameter tuning. The comments in this
+module refer to the studies by these names:
 
 - *tunability*: Probst, Boulesteix, Bischl (2019), Tunability: importance of
   hyperparameters of machine learning algorithms. JMLR 20.
@@ -33,18 +33,18 @@ Range = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Data:
-    """Properties of the data that ranges depend on.
+    """Properties of the data that affect the suggested ranges.
 
     Attributes
     ----------
     n_rows : int
-        Number of training rows in one of five folds; 1,000 if unknown.
+        Number of training rows in five-fold cross-validation; 1,000 if unknown.
     n_columns : int or None
-        Number of columns that the estimator sees, None if unknown.
+        Number of columns in X; None if unknown.
     variance : float
-        Variance of the values in X, 1 if unknown.
+        Variance of the values in X; 1 if unknown.
     spread : float
-        Standard deviation of y, 1 if unknown.
+        Standard deviation of y; 1 if unknown.
     """
 
     n_rows: int = 1000
@@ -259,25 +259,25 @@ _KNOWN_PREDICTORS, _KNOWN_TRANSFORMERS = _flat(_PREDICTORS), _flat(_TRANSFORMERS
 def suggested_space(
     estimator: Any, X: Any = None, y: Any = None, *, n_params: int | None = None
 ) -> Params:
-    """Return ranges to search for an estimator, the most important first.
+    """Return suggested search ranges for an estimator, most important first.
 
-    The result is an ordinary dict that you can print, edit, and pass to
-    `RobustBayesSearchCV`. It covers the named components of pipelines, column
+    You can print and edit the returned dict before you pass it to
+    `RobustBayesSearchCV`. It includes ranges for the components of pipelines, column
     transformers and other composite estimators. The parameters of the predictor come
-    first, followed by those of the preceding steps.
+    first, followed by the parameters of the preceding steps.
 
     Parameters
     ----------
     estimator : estimator
-        A supported estimator from scikit-learn, LightGBM, XGBoost or CatBoost, or an
-        estimator with such components.
+        A supported estimator from scikit-learn, LightGBM, XGBoost or CatBoost, or a
+        composite estimator that contains one.
     X : array-like of shape (n_samples, n_features), default=None
-        The data, which set the ends of some ranges. Without data, these ranges suit a
-        thousand scaled rows.
+        Training data, used to set the limits of some ranges. Without data, these ranges
+        are suitable for a thousand rows of scaled data.
     y : array-like of shape (n_samples,), default=None
-        The target. It sets the scale of some regressors' penalties and tubes.
+        Target values, used to scale some ranges for regressors.
     n_params : int, default=None
-        Number of parameters to return. Default: all.
+        Maximum number of parameters to return. By default, all are returned.
 
     Returns
     -------
@@ -335,7 +335,7 @@ def _ranges(
     X: Any,
     y: Any,
 ) -> list[list[Range]]:
-    """Return the ranges of each supported part, with full names."""
+    """Return the ranges for each supported component, with full parameter names."""
     found = []
     for name, part in parts.items():
         suggestion = entry_of_class(part, known)
@@ -348,9 +348,9 @@ def _ranges(
 
 
 def _facts(part: Any, X: Any, y: Any, *, is_alone: bool) -> Data:
-    """Return the known properties of the data that reach a part.
+    """Return the known properties of the data that a component receives.
 
-    Preceding steps change the columns, and usually scale them.
+    Within a pipeline, the variance is unknown, because steps usually scale the data.
     """
     facts: Params = {}
     if X is not None:
@@ -370,7 +370,7 @@ def _numbers(values: Any) -> Any:
 
 
 def _positive(compute: Callable[[], Any]) -> float:
-    """Return a number computed from data, or 1 if that fails."""
+    """Return a positive number computed from data, or 1 if this is not possible."""
     try:
         found = float(compute())
     except (TypeError, ValueError):  # words, dates
@@ -379,7 +379,7 @@ def _positive(compute: Callable[[], Any]) -> float:
 
 
 def _in_turn(parts: list[list[Range]]) -> Iterator[Range]:
-    """Yield the most important parameter of each part, then the second of each, ..."""
+    """Yield the first range of each component, then the second ones, and so on."""
     for ranges in zip_longest(*parts):
         yield from (each for each in ranges if each is not None)
 

@@ -1,4 +1,4 @@
-"""Choice of the next branch by balancing suspected regret."""
+"""Choose the next branch by balancing the suspected regret of all branches."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ _LEAST = 3
 
 @dataclass
 class BranchState:
-    """Run-time state of the balancer, in JSON types.
+    """State of the balancer, stored in JSON types.
 
     Attributes
     ----------
     t : int
-        Number of queries told so far, excluding initial points and points never asked.
+        Number of queries evaluated so far. Initial points and points that were not
+        asked do not count.
     alive : list of int
-        B: the surviving branches.
+        The surviving branches (B).
     members : list of list of int
-        S: for each branch, the positions of its queries among the told values.
+        For each branch, the positions of its queries in the list of observed values
+        (S).
     widths : list of list of float
-        For each of these queries, how far its value may lie below the branch's promise,
-        in units of the objective.
+        For each query in `members`, the upper bound of the branch minus the lower
+        confidence limit at the query (w), in units of the objective.
     """
 
     t: Count = 0
@@ -69,11 +71,12 @@ class OptimisticBound:
     Attributes
     ----------
     upper : float
-        U: the most optimistic value anywhere in the branch.
+        The largest upper confidence limit in the branch (U).
     reached : float
-        The largest mean at a successful point; minus infinity if all failed.
+        The largest predicted mean at a successful point, or minus infinity if all
+        evaluations failed.
     posterior : Posterior
-        The model. It sees a value y as ``(y - shift) / scale``.
+        The model, fitted to values scaled as ``(y - shift) / scale``.
     shift, scale : float
     unit : float
         Equal to `scale` if the scale is known, otherwise nan.
@@ -87,7 +90,7 @@ class OptimisticBound:
     unit: float
 
     def width(self, x: Array) -> float:
-        """Return how far the value at `x` may lie below the promise; nan if unknown."""
+        """Return `upper` minus the lower confidence limit at `x`, or nan if unknown."""
         if math.isnan(self.unit):
             return math.nan
         low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
@@ -95,12 +98,12 @@ class OptimisticBound:
 
 
 class BranchBalancer:
-    """The rule that shares the evaluations of a search among its branches.
+    """Rule that distributes the evaluations of a search among its branches.
 
     This is the rule of `HBGPUCB` (Ziomek, Adachi, Osborne 2024, Algorithm 2), with
-    branches instead of candidate models. Both use `RegretBalancer`. The suspected
-    regret of a model comes from theory, whereas a branch's suspected regret comes from
-    a model of its values.
+    branches instead of candidate models. Both classes use `RegretBalancer`. The
+    suspected regret of a candidate model comes from theory, but that of a branch comes
+    from a model of its values.
 
     Pseudo-code (B: surviving branches; S: queries of each; mu, sigma: of a MAP model of
     the branch's own values, in units of the objective)::
@@ -108,11 +111,11 @@ class BranchBalancer:
         1  B = all branches; S(b) = {} for every b in B
         2  for t = 1, 2, ...
         3      for b in B: U(b) = max over x in b of mu(x) + 2 sigma(x)
-        4          M(b) = max over the points told, failures left out, of mu(x)
-        5      s = max of U - max of M, both over branches with a success
+        4          M(b) = max of mu(x) over the points told without failure
+        5      s = max of U - max of M, over branches with a successful query
         6      R(b, n) = n min(2, (max of U - U(b)) / s) + 3 sqrt(n)
         7      b_t = argmin over b in B of R(b, |S(b)| + 1); ties to the first
-        8      x_t = what the policy proposes in b_t
+        8      x_t = the point that the policy proposes in b_t
         9      w_t = U(b_t) - mu(x_t) + 2 sigma(x_t)
        10      y_t = f(x_t) + noise; add t to S(b_t)
        11      if every b in B has |S(b)| > 0
@@ -121,28 +124,28 @@ class BranchBalancer:
        14          keep b iff |S(b)| < 3 or
                        m(b) + r(b) + (1 / |S(b)|) sum over S(b) of w >= max of L
 
-    Lines 3, 4, 8 and 9 run in the branches, and the other lines run here.
+    Lines 3, 4, 8 and 9 run in the branches, and this class runs the other lines.
 
-    Line 5 computes s, the gain that remains possible anywhere. A branch whose promise
-    is s below the best promise cannot improve on the best value reached. If a branch
-    falls short by g s, it gets about sqrt(n) / g queries while the best branch gets n.
-    A model of few points may be wrong elsewhere, so g is at most 2: every branch is
-    asked again, ever more rarely, until it is eliminated, which takes at least 3
-    queries.
+    Line 5 computes s, the largest gain that is still possible. A branch whose upper
+    bound is s below the largest upper bound cannot improve on the best value reached.
+    If the upper bound of a branch is g * s below the largest one, the branch gets about
+    sqrt(n) / g queries while the best branch gets n. A model of few points may be
+    inaccurate elsewhere, so g is at most 2. Every branch is therefore queried again, at
+    increasing intervals, until it is eliminated after at least 3 queries.
 
-    A branch in which every query failed may still succeed, but its promise does not
-    raise the bar for the others. Its model uses the units of all values and counts each
-    failure as the worst of them. Beyond 3 queries, line 6 replaces its n by n (n /
-    3)**2, so the branch gets about the cube root of the number of queries that the
-    others get.
+    A branch in which every query failed may still succeed, but its upper bound is
+    excluded from the maximum of U. Its model uses the scale of the values of all
+    branches and treats each failure as the worst of these values. Beyond 3 queries,
+    line 6 uses n * (n / 3)**2 instead of n, so the branch gets about the cube root of
+    the number of queries of the other branches.
 
-    Line 14 is the test from the paper. If the policy asks for the maximiser of the
-    bound itself, w = 4 sigma, which is 2 beta sigma in the paper. Values are on the
-    scale of the values of all branches. xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3
+    Line 14 is the test from the paper. If the policy queries the point that maximises
+    the upper bound, w = 4 sigma, which corresponds to 2 beta sigma in the paper. The
+    values of all branches share one scale. xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3
     delta)), where delta = 0.1 and B_0 contains all branches. A branch that attains the
-    maximum in line 14 stays, so the last one is never removed. Failed queries count in
-    lines 7 and 11, but not in the means and sums; a branch with only failures is not
-    tested. Pending queries count in line 7. Initial points belong to no S.
+    maximum in line 14 is kept, so at least one branch always survives. Failed queries
+    count in lines 7 and 11, but not in the means and sums. A branch with only failures
+    is not tested. Pending queries count in line 7. Initial points are not in any S.
 
     Parameters
     ----------
@@ -151,7 +154,7 @@ class BranchBalancer:
     noise : float
         Standard deviation of the noise, in the model's units.
     eliminate : bool
-        Whether to apply line 14. False for objectives that change over time.
+        Whether to apply line 14. Use False for objectives that change over time.
     """
 
     def __init__(self, n_branches: int, noise: float, *, eliminate: bool) -> None:
@@ -166,16 +169,16 @@ class BranchBalancer:
         pending: Sequence[int],
         failing: Collection[int] = (),
     ) -> int:
-        """Return the branch to ask next.
+        """Return the branch for the next query.
 
         Parameters
         ----------
         upper : dict of int to float
-            U of each branch that may be chosen.
+            The upper bound (U) of each branch that may be chosen.
         reached : float
-            The largest of M.
+            The maximum of M over these branches.
         pending : list of int
-            Branches of the pending queries.
+            The branch of each pending query.
         failing : list of int, default=()
             Branches without a successful query.
         """
@@ -194,27 +197,27 @@ class BranchBalancer:
         return self.rule.turn(R)  # line 7
 
     def regret(self, gap: float, left: float, n: float) -> float:
-        """Return R, the suspected loss of a branch in `n` queries."""
+        """Return the suspected regret (R) of a branch after `n` queries."""
         share = _MOST if gap >= _MOST * left else gap / left
         return n * share * (gap > 0) + _GROWTH * math.sqrt(n)  # line 6
 
     def learn(
         self, branch: int, position: int, width: float, z: Array, scale: float
     ) -> None:
-        """Credit a query to its branch, then eliminate branches.
+        """Record a query of a branch, then eliminate the branches that fail the test.
 
         Parameters
         ----------
         branch : int
             The branch that was queried.
         position : int
-            Position of its value among the told values.
+            Position of the query's value in the list of observed values.
         width : float
-            w, in units of the objective.
+            The width (w) at the query, in units of the objective.
         z : array of shape (n,)
-            All told values, in the model's units; nan for failures.
+            All observed values, in the model's units; nan for failures.
         scale : float
-            The model's unit, in units of the objective.
+            Size of the model's unit, in units of the objective.
         """
         self.state.t += 1  # line 2
         self.state.members[branch].append(position)  # line 10

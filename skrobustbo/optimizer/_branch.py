@@ -47,7 +47,7 @@ _MOST_LISTED, _SAMPLE = 4096, 512
 
 
 def warn_of_failure(error: Exception) -> None:
-    """Warn that a point was not chosen by a model."""
+    """Warn that a model failed and that a design point is used instead."""
     warnings.warn(
         f"A model failed ({error}): a point of the initial design is used instead. "
         "If this happens repeatedly, use another kernel or more noise.",
@@ -101,7 +101,7 @@ class Branch:
         return self.history.best is None
 
     def initial_point(self, position: int, n_asked: int) -> Array:
-        """Return a new point of the initial design; SpaceExhausted if none is left."""
+        """Return a new initial point, or raise SpaceExhausted if none is left."""
         try:
             x = self.design[max(position, 0)]
         except IndexError:
@@ -109,7 +109,7 @@ class Branch:
         return self._random_point(n_asked) if self.history.seen(x) else x
 
     def _random_point(self, n_asked: int) -> Array:
-        """Return a random point, if possible one that has not been asked."""
+        """Return a random point, preferably one that has not been asked before."""
         try:
             return self.maximizer(n_asked, repeats=False).random()
         except SpaceExhausted:
@@ -122,7 +122,7 @@ class Branch:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether the restored state and trials fit together."""
+        """Whether the restored state is consistent with the trials."""
         pending = self.history.pending_metadata
         if self.state is None:
             return all(trial.metadata is None for trial in self.history.trials)
@@ -174,12 +174,13 @@ class Branch:
         return np.array([trial.x for trial in every]).reshape(-1, self.space.n_columns)
 
     def _units(self, shaped: bool) -> tuple[Array, float, float, bool]:
-        """Return the values of the branch, their shift and scale, and if it is known.
+        """Return the scaled values, shift and scale, and whether the scale is known.
 
-        If all values are equal, the scale comes from all branches. If all evaluations
-        failed, the shift does too, and each failure counts as the worst value of all
-        branches. A fixed scale of 1 would make the result depend on the units of the
-        objective. The scale is unknown if the values of all branches are equal.
+        If all values of the branch are equal, the scale comes from the values of all
+        branches. If all evaluations of the branch failed, the shift also comes from the
+        values of all branches, and each failure counts as the worst of these values. A
+        fixed scale of 1 would make the result depend on the units of the objective. The
+        scale is unknown if all values of all branches are equal.
         """
         shape = self.policy.targets if shaped else self.policy.outcomes
         z, shift, scale = shape(self.history.values)
@@ -196,7 +197,7 @@ class Branch:
 
     @cached_property
     def setup(self) -> Setup:
-        """The facts about the branch that a policy receives when it starts."""
+        """The description of the branch that is passed to the policy at the start."""
         size = self.region.size
         return Setup(
             len(self.space.groups),
@@ -207,7 +208,7 @@ class Branch:
 
     @cached_property
     def _reference_points(self) -> ReferencePoints:
-        """The feasible points, or a sample of them that does not depend on the seed."""
+        """All feasible points of a small region, or a sample of a larger one."""
         region, n_points = self.region, self.setup.n_points
         if n_points is not None and n_points <= _MOST_LISTED:
             return ReferencePoints(region.enumerate(), n_points)
@@ -231,9 +232,9 @@ class Branch:
         )
 
     def propose(self, n_asked: int) -> Trial:
-        """Return the trial that the policy proposes; SpaceExhausted if none is left.
+        """Return the policy's next trial, or raise SpaceExhausted if no point is left.
 
-        If the models fail, return a point of the initial design.
+        If the models fail, the trial is a point of the initial design.
         """
         try:
             return self._chosen(n_asked)
@@ -260,7 +261,7 @@ class Branch:
         )
 
     def recommend(self, n_asked: int) -> Array:
-        """Return the point to deploy in this branch."""
+        """Return the point that the policy recommends in this branch."""
         models = self.models(n_asked, pending=False)
         told = self.history.measured
         try:
@@ -271,10 +272,10 @@ class Branch:
     # For the balancer of branches ----------------------------------------------------
 
     def predict(self, X: Array, *, shaped: bool = False) -> tuple[Array, Array]:
-        """Return a MAP model's mean and deviation, in units of the objective.
+        """Return the mean and standard deviation predicted by a MAP model.
 
-        With `shaped`, the policy transforms the values first; otherwise they are
-        unchanged.
+        The predictions are in units of the objective. If `shaped` is True, the model is
+        fitted to the values as transformed by the policy.
         """
         models = self.models(0, pending=False, shaped=shaped)
         try:
@@ -284,7 +285,7 @@ class Branch:
         return mu * models.scale + models.shift, sigma * models.scale
 
     def bands(self, n_asked: int, delta: float, **more: Any) -> list[Band] | None:
-        """Return the confidence bands of the plausible models; None without a model."""
+        """Return the confidence bands of the models, or None if there is no model."""
         if self.state is None or not len(self.history):
             return None
         models = self.models(n_asked, pending=False)
@@ -298,9 +299,10 @@ class Branch:
         )
 
     def outlooks(self, n_asked: int, n: int, noise: float) -> list[Outlook] | None:
-        """Return the gain that each model of the whole branch expects from `n` points.
+        """Return draws of the best value after `n` more points, for each model.
 
-        The values have errors with standard deviation `noise`. None without a model.
+        Only models of the whole branch are used. The standard deviation of the errors
+        of the values is `noise`. If there is no model yet, the result is None.
         """
         if self.state is None or not len(self.history):
             return None
@@ -317,11 +319,11 @@ class Branch:
         return [outlook(models[each], models, X, normals) for each in spanning]
 
     def beliefs(self, x: Array, n_asked: int) -> list[tuple[float, float]]:
-        """Return mean and deviation of the objective at a pending point.
+        """Return predictions of the objective at a pending point.
 
-        There is one pair per plausible model, in units of the objective, without noise.
-        The result is empty before there is a model, for policies without models, and if
-        the models fail.
+        There is one pair of mean and standard deviation for each plausible model, in
+        units of the objective and without noise. The list is empty if there is no model
+        yet, if the policy uses no models, or if the models fail.
         """
         if self.state is None or not (len(self.history) and self.policy.has_model):
             return []
@@ -338,7 +340,7 @@ class Branch:
         ]
 
     def regressors(self, n_asked: int) -> dict[str, IncrementalGPR]:
-        """Return copies of the current regressors by label."""
+        """Return a dict from labels to copies of the current regressors."""
         if self.state is None or not len(self.history):
             return {}
         models = self.models(n_asked, pending=False)
@@ -358,9 +360,9 @@ class Branch:
         return float(self.predict(X, shaped=True)[0].min())
 
     def optimistic_bound(self) -> OptimisticBound:
-        """Return an optimistic bound for the branch from a MAP model of its values.
+        """Return the optimistic bound of the branch, from a MAP model of its values.
 
-        The bound is cached until a value, its error or its unit changes.
+        The bound is cached until a value, its error or the scale changes.
         """
         z, *units = self._units(shaped=True)
         stds = self.history.value_stds
@@ -388,9 +390,9 @@ class Branch:
 
 
 def forget(branch: Branch, full: Sequence[Trial]) -> None:
-    """Make a branch use only trials with values at full resource.
+    """Restrict a branch to trials with values at full resource.
 
-    If it used others, its policy restarts.
+    If the branch used other trials before, its policy restarts.
     """
     forgets = len(full) < len(branch.history)
     branch.history.keep(full)

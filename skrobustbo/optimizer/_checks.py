@@ -21,7 +21,7 @@ _PARAM, _MEAN = "param_", "mean_test_"
 
 
 def plain_params(params: Any, name: str = "params") -> Params:
-    """Return a params dict in plain Python types; ValueError for anything else."""
+    """Return a params dict with plain Python values, or raise ValueError."""
     if not isinstance(params, Mapping):
         raise ValueError(
             f"Expected a dict of parameters in '{name}', got {shown(params)}; write "
@@ -31,7 +31,7 @@ def plain_params(params: Any, name: str = "params") -> Params:
 
 
 def listed_params(params: Any, name: str = "params") -> list[Params]:
-    """Return a list of params dicts in plain types; ValueError if it is not a list."""
+    """Return a list of params dicts with plain values, or raise ValueError."""
     if not _lists(params) or isinstance(params, Mapping):
         raise ValueError(
             f"Expected a list of dicts of parameters in '{name}', got {shown(params)}; "
@@ -46,7 +46,7 @@ def _lists(value: Any) -> bool:
 
 
 def checked_value(value: Any) -> float:
-    """Return a told value as a float; ValueError if it is not a number."""
+    """Return a value as a float, or raise ValueError if it is not a number."""
     value = plain(value)
     if isinstance(value, np.ndarray) and value.size == 1 and not np.ma.is_masked(value):
         value = value.item()
@@ -63,7 +63,7 @@ def checked_value(value: Any) -> float:
 def paired(
     params: Mapping[str, Any] | Sequence[Mapping[str, Any]], value: Any
 ) -> list[tuple[Params, float]]:
-    """Return pairs of points and values, for one or more points."""
+    """Return a list of (point, value) pairs for one or more points."""
     if isinstance(params, Mapping):
         return [(plain_params(params), checked_value(value))]
     points = listed_params(params)
@@ -78,7 +78,7 @@ def paired(
 
 
 def checked_amounts(resources: Any) -> list[float]:
-    """Return the amounts of a resource, checked to be ascending."""
+    """Return the amounts of a resource, which must be positive and ascending."""
     amounts = [plain(amount) for amount in resources] if _lists(resources) else []
     known = all(is_number(a) and is_finite(a) and a > 0 for a in amounts)
     if not (amounts and known and amounts == sorted(set(amounts))):
@@ -90,7 +90,7 @@ def checked_amounts(resources: Any) -> list[float]:
 
 
 def check_resource(resource: Any, amounts: Sequence[float]) -> None:
-    """Raise a ValueError unless an amount is None or one of the resources."""
+    """Raise a ValueError unless the resource is None or one of the amounts."""
     if resource is None:
         return
     if not amounts:
@@ -106,7 +106,7 @@ def check_resource(resource: Any, amounts: Sequence[float]) -> None:
 
 
 def check_return_resource(flag: Any, amounts: Sequence[float]) -> None:
-    """Raise a ValueError unless `return_resource` fits the optimizer."""
+    """Check that `return_resource` is True with resources and False otherwise."""
     flag = checked_flag("return_resource", flag, "Optimizer.ask")
     if flag != bool(amounts):
         raise ValueError(
@@ -117,14 +117,14 @@ def check_return_resource(flag: Any, amounts: Sequence[float]) -> None:
 
 
 def read_results(cv_results: Any, metric: str | None) -> Found:
-    """Return params and mean test scores of `cv_results_` or a table made from it.
+    """Return the params and mean test scores in `cv_results_` or a table of it.
 
-    Candidates with only partial evaluations are left out.
+    Candidates that were only partially evaluated are omitted.
 
     Raises
     ------
     ValueError
-        If a required column is missing.
+        If a required column is missing or invalid.
     """
     if not hasattr(cv_results, "keys") or not hasattr(cv_results, "__getitem__"):
         raise ValueError(
@@ -145,9 +145,9 @@ def read_results(cv_results: Any, metric: str | None) -> Found:
 
 
 def _partial(columns: Any, names: Sequence[str], n: int) -> NDArray[np.bool_]:
-    """Return a mask of the candidates with only partial evaluations.
+    """Return a mask of the candidates that were only partially evaluated.
 
-    They were stopped by a race, or had less of a resource than others.
+    These candidates were stopped by a race or used less of a resource than others.
     """
     partial = np.zeros(n, dtype=bool)
     if "raced" in names:
@@ -175,7 +175,7 @@ def _score_column(names: list[str], metric: str | None) -> str:
 
 
 def _column(cv_results: Any, name: str) -> Any:
-    """Return a column as a masked array; ValueError unless it lists values."""
+    """Return a column as a masked array, or raise ValueError if it is not 1D."""
     values = cv_results[name]
     try:
         column = np.ma.asarray(values)
@@ -190,7 +190,7 @@ def _column(cv_results: Any, name: str) -> Any:
 
 
 def _scores(cv_results: Any, name: str) -> NDArray[np.float64]:
-    """Return a column of scores, with nan for missing ones."""
+    """Return a column of scores, with nan for missing scores."""
     column = _column(cv_results, name)
     try:
         # As objects, because NumPy only warns about complex numbers.
@@ -204,7 +204,7 @@ def _scores(cv_results: Any, name: str) -> NDArray[np.float64]:
 
 
 def _params(cv_results: Any, names: list[str]) -> list[Params]:
-    """Return the params dicts, from a column of dicts or one column per parameter."""
+    """Return the params dicts from `params` or from one column per parameter."""
     if "params" in names:
         given = cv_results["params"]
         given = list(given) if is_listing(given) else [given]
@@ -229,13 +229,13 @@ def _params(cv_results: Any, names: list[str]) -> list[Params]:
 
 
 def fitting(found: Found, encode: Callable[[Params], Any]) -> Found:
-    """Return the points that lie in the space; warn about the others.
+    """Return the points that lie in the space, and warn about the others.
 
     Warns
     -----
     UserWarning
-        If points are left out. The message gives their number and the reason for the
-        first.
+        If points are omitted. The message gives their number and the reason for
+        omitting the first one.
     """
     kept, refused = [], []
     for params, value in found:

@@ -25,14 +25,15 @@ class Design:
     """Feasible points that cover a space.
 
     The first `n_planned` points form a space-filling design; the others come from a
-    scrambled Sobol sequence. If feasible points are rare, more are sought near the
-    known ones. The feasible points form the pool from which the maximiser starts.
-    Design and pool depend only on the seed.
+    scrambled Sobol sequence. If feasible points are rare, the search for them continues
+    near the known ones. The feasible points form a pool of starting points for the
+    maximiser. All randomness comes from the seed.
 
     Attributes
     ----------
     n_planned : int
-        Number of points planned; set before the first point is requested.
+        Number of points in the space-filling design. It is set before the first point
+        is requested.
     """
 
     def __init__(self, space: Space, seed: int, branch: int = 0) -> None:
@@ -45,7 +46,7 @@ class Design:
         self._known = np.concatenate([self._known, x[None, :]])
 
     def __getitem__(self, position: int) -> Array:
-        """Return the feasible point at a position; IndexError if none is found."""
+        """Return the feasible point at a position, or raise IndexError."""
         if not self.space.constrained:
             U = self._uniform(position + 1)
             return self.space.from_uniform(U)[-1]
@@ -55,7 +56,7 @@ class Design:
         return self._found[position]
 
     def _uniform(self, n: int) -> Array:
-        """Return the first `n` points in the unit cube."""
+        """Return the first `n` points of the sequence in the unit cube."""
         U = sobol(n, self.space.n_uniform, self._stream(0))
         if self.n_planned <= MOST_DESIGNED:
             U[: self.n_planned] = self._planned[:n]
@@ -66,7 +67,7 @@ class Design:
         return design(self.n_planned, self.space.n_uniform, self._stream(0))
 
     def _find(self, n: int) -> None:
-        """Extend the sequence until it contains `n` feasible points."""
+        """Extend the sequence until it has `n` feasible points or gets too long."""
         while len(self._found) < n and self._n_drawn < _MOST:
             total = max(_FIRST, 2 * self._n_drawn)
             U = self._uniform(total)[self._n_drawn :]
@@ -76,18 +77,18 @@ class Design:
 
     @property
     def n_tried(self) -> int:
-        """Number of points tested for feasibility to make the pool."""
+        """Number of points that were tested for feasibility to create the pool."""
         sizes = [dimension.size for dimension in self.space.dimensions.values()]
         return int(math.prod(sizes)) if self._listed else self._n_drawn
 
     @property
     def _listed(self) -> bool:
-        """Whether there are so few feasible points that the pool holds them all."""
+        """Whether the space is small enough for the pool to contain all its points."""
         return self.space.size <= _POOL
 
     @cached_property
     def pool(self) -> Array:
-        """Distinct feasible points, shape (p, n_columns); empty if none are found."""
+        """Array of distinct feasible points, shape (p, n_columns), possibly empty."""
         if self._listed:
             return self.space.enumerate()
         self._find(1 if len(self._known) else _POOL)

@@ -1,4 +1,4 @@
-"""Named streams of random numbers, so that a run can be repeated anywhere."""
+"""Random number streams that make every run reproducible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """The purpose of a stream."""
+    """Purpose of a random number stream."""
 
     #: Points of the initial design and candidates of the maximiser.
     POINTS = 0
@@ -21,8 +21,9 @@ class Purpose(IntEnum):
 def stream(
     seed: int, branch: int, ask: int, purpose: Purpose = Purpose.POINTS
 ) -> np.random.Generator:
-    """Return the random stream for one purpose; equal arguments give equal streams.
+    """Return the random number stream for one purpose.
 
-    No generator state has to be stored. Branches and seeds never share a stream.
+    Equal arguments give equal streams, so no generator state has to be stored.
+    Different branches and different seeds never share a stream.
     """
     return np.random.default_rng([seed, ask, purpose, branch])

@@ -1,4 +1,4 @@
-"""Expected gain of a few more evaluations, from models of the whole space."""
+"""Expected gain of further evaluations, from models of the whole space."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ DRAWS, MOST_POINTS = 256, 512
 
 @dataclass(frozen=True)
 class Outlook:
-    """One model's expectations for a branch, in units of the objective.
+    """Draws from one model of a branch, in units of the objective.
 
     Attributes
     ----------
     best : array of shape (DRAWS,)
-        Draws of the value at the evaluated point with the highest mean; minus infinity
-        if all evaluations failed.
+        Draws of the value at the evaluated point with the highest mean, or minus
+        infinity if all evaluations failed.
     found : array of shape (DRAWS,)
-        From the same draws, the highest value among the chosen points; minus infinity
-        if there are none.
+        The highest value among the chosen points in each of these draws, or minus
+        infinity if there are no such points.
     """
 
     best: Array
@@ -35,21 +35,21 @@ class Outlook:
 
 
 def outlook(posterior: Posterior, models: Models, X: Array, normals: Array) -> Outlook:
-    """Return a model's expectations for points chosen by Thompson sampling.
+    """Return draws from a model at points chosen by Thompson sampling.
 
-    Each chosen point maximises one joint draw from the model. Its value, without noise,
-    comes from separate draws.
+    Each chosen point maximises one joint draw from the model. The noise-free values at
+    the chosen points come from separate draws.
 
     Parameters
     ----------
     posterior : Posterior
         The model.
     models : Models
-        The surrogate of all told points.
+        The surrogate of all evaluated points.
     X : array of shape (m, n_columns)
-        Points that have not been told.
+        Points without an observed value.
     normals : array of shape (m + 1, DRAWS + n)
-        Independent standard normal numbers, to choose `n` points.
+        Independent standard normal numbers. The last `n` columns determine the points.
     """
     means = np.where(models.measured, posterior.told_means, -np.inf)
     top = posterior.X[[int(means.argmax())]]
@@ -62,11 +62,11 @@ def outlook(posterior: Posterior, models: Models, X: Array, normals: Array) -> O
 
 
 def expected_gain(branches: Sequence[Sequence[Outlook]]) -> float:
-    """Return an upper bound on the expected rise of the best value.
+    """Return an upper bound on the expected increase of the best value.
 
-    Each branch is judged by its least favourable model, and the gains of the branches
-    are added. The value that a branch has reached is the lowest that any of its models
-    gives.
+    The gain of a branch is the largest gain that any of its models expects, and the
+    gains of all branches are added. The value reached in a branch is the lowest
+    estimate of its models.
     """
     reached = [min(float(each.best.mean()) for each in models) for models in branches]
     total = 0.0

@@ -1,4 +1,4 @@
-"""Ask and tell: the optimizer behind every search."""
+"""The ask-and-tell optimizer that every search uses."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ PROMOTED = "promoted"
 
 
 def _as_told(branch: Branch, x: Array) -> Params:
-    """Return a point as the user told it, or decoded if it was not told."""
+    """Return a point as told by the user, or decode it if it was not told."""
     trials = branch.history.trials
     known = next((t for t in trials if np.array_equal(t.x, x)), None)
     return fresh(branch.space.decode(x) if known is None else known.params)
@@ -78,49 +78,49 @@ class Optimizer:
     Parameters
     ----------
     space : Space, dict or list of dict
-        The search space, given as for `Space`. A list of dicts defines the branches of
-        one search. Each branch has its own models, and promising branches get more
-        evaluations.
+        The search space, in any form that `Space` accepts. A list of dicts defines the
+        branches of one search. Each branch has its own models, and promising branches
+        get more evaluations.
     policy : str or Policy, default="robust"
-        How to choose points: a name from `skrobustbo.policies.available`, or a policy
-        object.
+        The rule for choosing points: a name from `skrobustbo.policies.available`, or a
+        policy object.
     n_initial_points : int, default=None
-        Number of points before the model takes over. This includes `initial_params` and
-        points told without being asked; the others cover the space (see
-        `Space.sample`). The default is 2 d + 2 (at least 3) for each branch with d
-        parameters, but at most a third of the horizon in total. Every branch gets at
-        least two points if the horizon allows.
+        Number of initial points, including `initial_params` and points told without
+        being asked. The remaining points cover the space (see `Space.sample`). The
+        default is 2 d + 2 for each branch with d parameters, but at most a third of the
+        horizon in total. Every branch gets at least two points if the horizon is large
+        enough.
     initial_params : list of dict, default=None
-        Points to ask first.
+        Points to evaluate first.
     constraints : callable, default=None
         A function that takes a params dict of plain Python values and returns True if
-        the point is feasible. Points that you tell may violate the constraints.
+        the point is feasible. Points passed to `tell` may violate the constraints.
     horizon : int, default=None
-        Number of planned evaluations, if known. Some policies use it. You can change it
-        before any `ask`, for example to meet a time limit. The initial design and the
-        policies for changing objectives keep the first value.
+        Number of planned evaluations, if known. Some policies use it. You can change
+        this attribute before any `ask`, for example to meet a time limit. The initial
+        design and the policies for changing objectives always use the initial value.
     resources : list of float, default=None
-        Amounts of a resource, such as epochs or rows, in ascending order; the last is
-        the full amount. Points are first evaluated with a small amount, and good points
-        are evaluated again with more: see `ask` and `tell`. `horizon` counts full
-        evaluations.
+        Amounts of a resource, such as epochs or rows, in ascending order. The last one
+        is the full amount. Points are first evaluated with a small amount, and good
+        points are evaluated again with larger amounts; see `ask` and `tell`. With
+        resources, `horizon` is the number of full evaluations.
     random_state : int, RandomState or None, default=None
-        Random seed. The same seed and values give the same points.
+        Random seed. The same seed and the same values always lead to the same points.
 
     Attributes
     ----------
     space : Space
     policy : Policy
     n_initial_points : int
-        Number of points before the model takes over.
+        Number of initial points.
     horizon : int or None
         Total number of planned evaluations.
     best_params_ : dict
-        The point with the best value told.
+        The point with the best observed value.
     best_value_ : float
-        The best value told.
+        The best observed value.
     history_ : list of dict
-        All points asked or told, with their predictions.
+        Records of all points asked or told, with their predictions.
     remembered_ : list of int
         Positions in `history_` of the values that the policy currently uses.
     models_ : dict of str to IncrementalGPR
@@ -129,11 +129,11 @@ class Optimizer:
     Raises
     ------
     ValueError
-        If an argument is invalid; the message says what to write instead.
+        If an argument is invalid.
 
     Notes
     -----
-    All methods are thread-safe. `ask` and `predict` use one BLAS thread.
+    All methods are thread-safe. `ask` and `predict` use a single BLAS thread.
 
     Examples
     --------
@@ -240,24 +240,23 @@ class Optimizer:
     def ask(self, n: int | None = None, *, return_resource: bool = False) -> Any:
         """Return the next point to evaluate, or a list of `n` points.
 
-        A point is pending from `ask` until you tell its value. Pending points are never
-        asked again. The models take them into account: standard deviations shrink,
-        while means stay the same.
+        A point is pending from the call to `ask` until you tell its value. Pending
+        points are never asked again. The models take pending points into account:
+        standard deviations shrink, while means stay the same.
 
         Parameters
         ----------
         n : int, default=None
-            Number of points. None returns one dict instead of a list.
+            Number of points. If None, return a single dict instead of a list.
         return_resource : bool, default=False
             Whether to return the amount of the resource for each point. Must be True if
-            the optimizer has `resources`, and False otherwise. With resources, a point
-            may be asked again with a larger amount.
+            the optimizer has `resources`, and False otherwise. With resources, the same
+            point may be asked again with a larger amount.
 
         Returns
         -------
         params : dict or list of dict
-            With `return_resource`, a tuple ``(params, resource)`` or a list of such
-            tuples.
+            If `return_resource` is True, each point is a tuple ``(params, resource)``.
 
         Raises
         ------
@@ -275,9 +274,9 @@ class Optimizer:
         return found[0] if n is None else found
 
     def _propose(self, *, first: bool = False) -> Evaluation:
-        """Return the next evaluation: a new trial or a promotion.
+        """Return the next evaluation, of a new or a promoted trial.
 
-        The `first` evaluation is a new trial with the full resource.
+        If `first` is True, a new trial is evaluated at full resource.
         """
         with self._lock, limited_threads():
             rungs = self._rungs
@@ -296,7 +295,7 @@ class Optimizer:
             return self._begin(Evaluation(trial, rungs.resource_of(rung), said))
 
     def _adopt(self, evaluation: Evaluation) -> None:
-        """Take over another optimizer's evaluation as if it had been asked here."""
+        """Add an evaluation from another optimizer as if it had been asked here."""
         with self._lock:
             self.horizon = evaluation.horizon or self.horizon
             trial = self._place(evaluation.params)
@@ -305,7 +304,7 @@ class Optimizer:
             self._begin(evaluation)
 
     def _begin(self, evaluation: Evaluation) -> Evaluation:
-        """Give an evaluation its number and make it pending."""
+        """Assign a number to an evaluation and mark it as pending."""
         trial = evaluation.trial
         if trial.number < 0:
             self._add(trial)
@@ -315,7 +314,7 @@ class Optimizer:
         return evaluation
 
     def _known(self, trial: Trial) -> Trial:
-        """Return the told or pending trial at the same point, or this one if new."""
+        """Return the existing trial at the same point, or `trial` if there is none."""
         return self._branches[trial.branch].history.find(trial.x) or trial
 
     def _add(self, trial: Trial) -> None:
@@ -332,19 +331,21 @@ class Optimizer:
         *,
         resource: float | None = None,
     ) -> None:
-        """Record the values of one or more points, asked or not, in any order.
+        """Record the values of one or more points.
+
+        You can record values in any order, even for points that were not asked.
 
         Parameters
         ----------
         params : dict or list of dict
-            Points of the space. A point in several branches counts towards the first
-            one.
+            One or more points of the space. A point in several branches belongs to the
+            first of them.
         value : float or list of float
             Values of the objective; larger is better. Values of nan or infinity are
             recorded as failures, and the search avoids similar points.
         resource : float, default=None
-            The amount of the resource used, one of `resources`. None means the full
-            amount.
+            The amount of the resource, which must be one of `resources`. None means the
+            full amount.
 
         Raises
         ------
@@ -364,14 +365,17 @@ class Optimizer:
     def _tell_earlier(
         self, found: Sequence[tuple[Params, float]], n_begun: int = 0
     ) -> None:
-        """Record the values of an earlier search and continue with number `n_begun`."""
+        """Record the values of an earlier search.
+
+        The next evaluation gets the number `n_begun`.
+        """
         self._trials.n_before = len(found)
         for params, value in found:
             self.tell(params, value)
         self._n_begun = n_begun
 
     def _record(self, evaluation: Evaluation, value: float, std: float = 0.0) -> None:
-        """Record the value of an evaluation and let the policy learn from it.
+        """Record the value of an evaluation and update the policy.
 
         If the value is an estimate, `std` is the standard deviation of its error.
         """
@@ -400,23 +404,23 @@ class Optimizer:
             history.told.append(trial)
 
     def _place(self, params: Mapping[str, Any]) -> Trial:
-        """Return a trial of a params dict; ValueError if it is outside the space."""
+        """Return a trial for a params dict, or raise ValueError if it is invalid."""
         branch, x = self.space.place(params)
         return Trial(self.space.branches[branch].own(params), x, branch)
 
     def _beliefs(self, trial: Trial) -> list[tuple[float, float]]:
-        """Return each plausible model's prediction for a pending trial."""
+        """Return the prediction of each plausible model for a pending trial."""
         with self._lock, limited_threads():
             return self._branches[trial.branch].beliefs(trial.x, self._n_asked)
 
     @property
     def best_params_(self) -> Params:
-        """The point with the best value told."""
+        """The point with the best observed value."""
         return fresh(self._best().params)
 
     @property
     def best_value_(self) -> float:
-        """The best value told, in units of the objective."""
+        """The best observed value, in units of the objective."""
         value = self._best().value
         return float(value)  # type: ignore[arg-type]
 
@@ -430,7 +434,7 @@ class Optimizer:
 
     @property
     def history_(self) -> list[dict[str, Any]]:
-        """Records of all points, in order."""
+        """Records of all points, in the order in which they were asked or told."""
         amounts = self._rungs.amounts
         return [history_record(trial, amounts) for trial in self._trials.trials]
 
@@ -439,18 +443,18 @@ class Optimizer:
         """Positions in `history_` of the values that the policy currently uses.
 
         By default, the policy uses all values. Policies for changing objectives may
-        drop old ones by resets or a window.
+        discard old values after a reset or outside a sliding window.
         """
         with self._lock:
             kept = [trial for b in self._branches for trial in b.remembered]
             return sorted(trial.number for trial in kept)
 
     def recommend(self) -> Params:
-        """Return the point to deploy: usually the evaluated one with the best mean.
+        """Return the recommended point, usually the evaluated point with the best mean.
 
-        The mean comes from a model of all the data with MAP length scales, so a single
-        lucky value does not decide. Policies for perturbed or changing objectives use
-        their own rules.
+        The mean is predicted by a model of all data with MAP length scales, so a single
+        lucky value does not determine the result. Policies for perturbed or changing
+        objectives use their own rules.
 
         Returns
         -------
@@ -459,7 +463,7 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If no finite value has been told.
+            If no finite value has been recorded.
         """
         best = self._best()
         with self._lock, limited_threads():
@@ -477,22 +481,22 @@ class Optimizer:
     def models_(self) -> dict[str, IncrementalGPR]:
         """Copies of the Gaussian processes in use, by label.
 
-        Each is a scikit-learn `GaussianProcessRegressor`, fitted to the values that the
-        policy uses. The dict holds the surviving models (for "robust", the models of
-        its levels) and the model with MAP length scales if the policy uses one. The
-        labels match the results, such as ``"theta=0.25"``, or ``"branch 0:
-        theta=0.25"`` with several branches. The dict is empty during the initial
-        design. Changing the copies does not affect the optimizer.
+        Each copy is a scikit-learn `GaussianProcessRegressor`, fitted to the values
+        that the policy uses. The dict contains the surviving models (for "robust", the
+        models of its levels) and the model with MAP length scales if the policy uses
+        one. The keys are the same labels as in the results, such as ``"theta=0.25"``,
+        or ``"branch 0: theta=0.25"`` if there are several branches. The dict is empty
+        during the initial design. Changing the copies does not affect the optimizer.
 
         Notes
         -----
-        Encode points with ``space.encode``, or with the branch's space if there are
-        several branches. In models of time ("tv-gp-ucb", "ui-tvbo"), the last column is
-        the time, which is 1 for the first value told. The targets are the values as
-        transformed and standardised by the policy, minus the candidate's prior mean if
-        it has one. To convert predictions to units of the objective, use the attributes
-        of the regressor: the mean is ``mean * scale_ + shift_`` and the standard
-        deviation is ``std * scale_``.
+        Encode points with ``space.encode``. If there are several branches, use the
+        space of the branch. In models that depend on time ("tv-gp-ucb", "ui-tvbo"), the
+        last column is the time, which is 1 for the first observed value. The targets
+        are the transformed and standardised values, minus the prior mean of the
+        candidate model if it has one. To convert predictions to units of the objective,
+        use the attributes of the regressor: the mean is ``mean * scale_ + shift_`` and
+        the standard deviation is ``std * scale_``.
 
         Examples
         --------
@@ -521,30 +525,30 @@ class Optimizer:
         params: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         return_std: bool = False,
     ) -> Any:
-        """Return a MAP model's mean, given all the data, in units of the objective.
+        """Return the predicted mean at one or more points, in units of the objective.
 
-        The model uses the original values, even if the policy transforms them for its
-        search. The default policy only raises values far below all others, such as
-        those from a diverged fit. In a branch without values, the prediction is the
-        mean and standard deviation of all values.
+        The model has MAP length scales and is fitted to all original values, even if
+        the policy transforms the values for its search. The default policy transforms
+        only values far below all others. In a branch without values, the predictions
+        are the mean and standard deviation of the values of all branches.
 
         Parameters
         ----------
         params : dict or list of dict
-            Points of the space.
+            One or more points of the space.
         return_std : bool, default=False
-            Whether to return the standard deviation of the function as well.
+            Whether to also return the standard deviation of the noise-free objective.
 
         Returns
         -------
         mean : float or array of shape (n,)
         std : float or array of shape (n,)
-            Only if `return_std`.
+            Only returned if `return_std` is True.
 
         Raises
         ------
         ValueError
-            If a point is outside the space, or no finite value has been told.
+            If a point is outside the space, or no finite value has been recorded.
         """
         self._best()
         single = isinstance(params, Mapping)
@@ -563,12 +567,13 @@ class Optimizer:
     def regret_bound(self, delta: float = 0.05, *, calibrated: bool = False) -> float:
         """Return an upper bound on the remaining gain.
 
-        With probability at least 1 - `delta`, the maximum of the objective exceeds its
-        best value at the evaluated points by at most the bound, *if* the policy's
-        assumption holds: the objective is drawn from one of its surviving models or, if
-        the policy or its `beta` uses norms, is within the norm bound of one. A policy
-        without its own model uses the model of `predict`. For "robust", the true length
-        scales must be the estimated ones, or half of them.
+        If the policy's assumption holds, then with probability at least 1 - `delta`,
+        the maximum of the objective exceeds its best value at the evaluated points by
+        at most this bound. The assumption is that the objective is drawn from one of
+        the surviving models or, if the policy or its `beta` uses norms, that the
+        objective is within the norm bound of one of them. Policies without models use
+        the model of `predict`. The "robust" policy assumes that the true length scales
+        are the estimated ones or half of them.
 
         Parameters
         ----------
@@ -576,29 +581,29 @@ class Optimizer:
             Probability that the bound fails.
         calibrated : bool, default=False
             Whether to widen the band of a model whose errors are larger than predicted.
-            The factor is the root mean square of its leave-one-out errors, in units of
-            their predicted deviations, but at least 1. The `tol` of a search uses the
-            plain bound; reports and displays show the calibrated one.
+            The factor is the root mean square of the standardised leave-one-out errors
+            of the model, but at least 1. The `tol` parameter of a search refers to the
+            uncalibrated bound, whereas reports and displays show the calibrated bound.
 
         Returns
         -------
         bound : float
-            In units of the objective; infinite during the initial design, and until a
-            model has chosen a point in every branch.
+            The bound, in units of the objective. It is infinite until a model has
+            chosen a point in every branch.
 
         Raises
         ------
         ValueError
-            If `delta` is out of range, no value has been told, or the policy is
-            designed for changing or perturbed objectives.
+            If `delta` is out of range, no finite value has been recorded, or the policy
+            is designed for changing or perturbed objectives.
 
         Notes
         -----
-        Failed evaluations count as the worst value seen. A branch with only failures
+        Failed evaluations count as the worst value so far. A branch with only failures
         uses the worst value, mean and scale of all branches. Its bound is finite, but
-        assumes that points between failures fail too. The bands follow the theory: they
-        are self-normalised for norms and Bayesian otherwise. They are wider than the
-        bands that choose the points.
+        it assumes that points between failures also fail. The confidence bands follow
+        the theory: they are self-normalised under a norm bound and Bayesian otherwise.
+        They are wider than the bands that the policy uses to choose points.
 
         Examples
         --------
@@ -619,12 +624,13 @@ class Optimizer:
         return regret_bound(known) if len(known) == len(found) else math.inf
 
     def expected_gain(self, n: int = 20, *, noise: float = 0.0) -> float:
-        """Return the expected rise of the best value over `n` more candidates.
+        """Return the expected increase of the best value from `n` more candidates.
 
-        This is the expected rise of the true value, without noise, under the least
-        favourable model of the whole space. The models are the surviving ones, or the
-        one with MAP length scales. For "robust", a model with shorter length scales is
-        included if the policy uses one.
+        The increase refers to the true value, without noise. If several models of the
+        whole space are plausible, the result is the largest of their expectations.
+        These models are the surviving models or, if there are none, the model with MAP
+        length scales. For "robust", they include a model with shorter length scales if
+        the policy uses one.
 
         Parameters
         ----------
@@ -632,31 +638,31 @@ class Optimizer:
             Number of candidates.
         noise : float, default=0.0
             Standard deviation of the error of each value, in units of the objective, in
-            addition to the noise of the policy. Differences that this noise explains do
-            not count as gain.
+            addition to the noise of the policy. Differences that can be explained by
+            this noise do not count as gain.
 
         Returns
         -------
         gain : float
-            In units of the objective, not negative. Infinite during the initial design
-            and until a model has chosen a point in every branch, and 0 once every point
-            of the space has been evaluated.
+            The expected gain, in units of the objective. It is at least 0, infinite
+            until a model has chosen a point in every branch, and 0 once every point of
+            the space has been evaluated.
 
         Raises
         ------
         ValueError
-            If `n` or `noise` is out of range, no value has been told, or the policy is
-            designed for changing or perturbed objectives.
+            If `n` or `noise` is out of range, no finite value has been recorded, or the
+            policy is designed for changing or perturbed objectives.
 
         Notes
         -----
         Each of the `n` candidates maximises a function drawn from the model, over a
-        sample of the space and points near the best one. The result is the average,
-        over separate draws, of how far the best candidate exceeds the best evaluated
-        point. A search that learns from each candidate may gain more. With several
-        branches, each has `n` candidates, and the gains are added. The draws depend on
-        the seed and the number of points asked. They do not change the points that are
-        asked next.
+        sample of the space and points near the best point. The gain is the amount by
+        which the best candidate exceeds the best evaluated point, averaged over
+        separate draws. A search that learns from each candidate may gain more. If there
+        are several branches, each branch has `n` candidates and the gains are added.
+        The draws depend on the seed and the number of points asked. They do not affect
+        the points that are asked next.
 
         Examples
         --------
@@ -678,7 +684,7 @@ class Optimizer:
         return expected_gain(known) if len(known) == len(found) else math.inf
 
     def _bounded(self, what: str) -> list[Branch]:
-        """Return the branches with points; ValueError if no bound exists."""
+        """Return the non-empty branches, or raise ValueError if no bound exists."""
         if not self.policy.seeks_maximum:
             raise ValueError(
                 "The 'policy' of an Optimizer must look for the maximum of a fixed "
@@ -702,16 +708,16 @@ class Optimizer:
         Parameters
         ----------
         cv_results : dict of arrays
-            The ``cv_results_`` of a scikit-learn search, or a table made from it.
-            Candidates with a score of nan are failures.
+            The ``cv_results_`` of a scikit-learn search, or a table created from it.
+            Candidates with a score of nan count as failures.
         space : Space, dict or list of dict
-            The space of the new search. Candidates outside it are left out.
+            The space of the new search. Candidates outside the space are ignored.
         policy : str or Policy, default="robust"
-            How to choose points.
+            The rule for choosing points.
         metric : str, default=None
-            The metric to maximise, if there are several.
+            The metric to maximise, if the results contain several metrics.
         **settings
-            Other arguments of `Optimizer`.
+            Other keyword arguments of `Optimizer`.
 
         Returns
         -------
@@ -720,12 +726,13 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If the results have no such metric or no params.
+            If the results lack the metric or the params.
 
         Warns
         -----
         UserWarning
-            If candidates are outside the space: how many, and why the first one is.
+            If candidates are outside the space. The message gives their number and the
+            reason for the first one.
 
         Examples
         --------
@@ -742,12 +749,12 @@ class Optimizer:
         return optimizer
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole state in JSON types.
+        """Return the complete state as a dict of JSON types.
 
-        An optimizer restored by `from_dict` asks exactly the points that this one would
-        have asked. Categories are stored by index. If the space or policy holds objects
-        that JSON cannot store (estimators, callables), it is left out, and you must
-        pass it to `from_dict`.
+        An optimizer restored by `from_dict` proposes exactly the same points.
+        Categories are stored by index. If the space or policy contains objects that
+        JSON cannot store, such as estimators, it is omitted and you must pass it to
+        `from_dict`.
 
         Returns
         -------
@@ -765,7 +772,7 @@ class Optimizer:
         policy: Policy | None = None,
         constraints: Callable[[Params], bool] | None = None,
     ) -> Self:
-        """Return an optimizer restored from the state that `to_dict` returned.
+        """Restore an optimizer from the state returned by `to_dict`.
 
         Parameters
         ----------
@@ -776,7 +783,8 @@ class Optimizer:
         policy : Policy, default=None
             The policy, required if JSON cannot store its settings.
         constraints : callable, default=None
-            The constraints, required if the optimizer had any: JSON cannot store them.
+            The constraints, required if the optimizer had any, because JSON cannot
+            store them.
 
         Returns
         -------
@@ -847,7 +855,7 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
 
 
 def _restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
-    """Restore the state of a new optimizer.
+    """Restore the saved state in a new optimizer.
 
     The trials are added in order, but the policy does not learn from them again.
     """

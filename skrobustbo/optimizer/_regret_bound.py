@@ -29,7 +29,8 @@ class Band:
     upper : float
         Upper limit of the objective.
     lower : float
-        Lower limit of the best told point; minus infinity if all failed.
+        Lower limit at the best evaluated point, or minus infinity if all evaluations
+        failed.
     """
 
     upper: float
@@ -45,21 +46,21 @@ def bands(
     norm_bounded: bool,
     calibrated: bool = False,
 ) -> list[Band]:
-    """Return the bands of the plausible models.
+    """Return the confidence bands of the plausible models.
 
     Parameters
     ----------
     candidates : list of Candidate
-        The models.
+        The plausible models.
     models : Models
-        The surrogate of all told points.
+        The surrogate of all evaluated points.
     argmax : callable
-        Maximises over the feasible points, including evaluated ones.
+        Maximiser over all feasible points, including evaluated points.
     delta : float
-        Probability that the band of the right model may fail.
+        Probability that the objective leaves the band of the true model.
     norm_bounded : bool
-        Whether the objective is within the norm bound of a model, rather than drawn
-        from it.
+        Whether to assume that the objective is within the norm bound of a model. If
+        False, it is assumed to be drawn from the model.
     calibrated : bool, default=False
         Whether to widen the band of a model whose errors are larger than predicted.
     """
@@ -81,16 +82,15 @@ def bands(
 
 
 def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
-    """Return a bound on the objective's maximum minus the best value told.
+    """Return an upper bound on the gap between the maximum and the best value.
 
-    One model of each branch is right, but it is unknown which, so the bound is the
-    largest of all. The value that a branch has reached is the lowest that any of its
-    models gives.
+    The true model of each branch is unknown, so the bound is the largest over all
+    models. The value reached in a branch is the smallest lower limit of its models.
 
     Returns
     -------
     bound : float
-        In units of the objective, not negative.
+        Non-negative bound, in units of the objective.
     """
     safe = [min(band.lower for band in models) for models in branches]
     gaps = [
@@ -102,17 +102,17 @@ def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
 
 
 def _widening(errors: Array) -> float:
-    """Return the factor that widens deviations, given standardised errors.
+    """Return the factor by which to widen standard deviations.
 
-    It is the root mean square of the errors, but at least 1.
+    The factor is the root mean square of the standardised errors, but at least 1.
     """
     return max(1.0, float(np.sqrt(np.mean(errors**2)))) if len(errors) else 1.0
 
 
 def _bayes_beta(posterior: Posterior, n_parameters: int, delta: float) -> float:
-    """Return the schedule for an objective drawn from the model.
+    """Return beta for an objective that is drawn from the model.
 
-    Slopes are proportional to the inverse length scale, if the model has one.
+    The bound on the slope is the inverse of the shortest length scale, but at least 1.
     """
     t = posterior.n_told
     if posterior.n_points is not None:

@@ -1,9 +1,9 @@
-"""Rebuild an optimizer at each ask from trials stored elsewhere.
+"""Rebuild an optimizer from stored trials at each ask.
 
-When several processes share one list of trials, none of them knows the whole history.
-Each ask therefore stores a note with its point: the metadata of the policy, and the
-policy's state at the first ask of a model. With these notes, a rebuilt optimizer asks
-the same points as one that never stopped.
+When several processes share a list of trials, no process observes the whole history.
+Each ask therefore stores a note with its point. The note contains the policy's metadata
+and, when a model first chooses a point, the policy's state. With these notes, a rebuilt
+optimizer proposes the same points as one that ran without interruption.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ _MISFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 
 @dataclass(frozen=True)
 class StoredTrial:
-    """A trial stored elsewhere.
+    """A stored trial from which an optimizer can be rebuilt.
 
     Attributes
     ----------
     params : dict
-        The point.
+        Parameters of the point.
     value : float or None
-        Its value, larger is better; nan for a failure, None while pending.
+        Value of the trial; larger is better. It is nan for a failure and None while the
+        trial is pending.
     note : dict
-        The note that `ask_noted` returned with the point; empty for other points.
+        The note that `ask_noted` returned with the point. It is empty for other points.
     """
 
     params: Params
@@ -49,7 +50,7 @@ class StoredTrial:
 
 
 def ask_noted(optimizer: Optimizer) -> tuple[Params, dict[str, Any]]:
-    """Return the next point of a single-branch optimizer, and its note as JSON."""
+    """Return the next point of a single-branch optimizer and a note in JSON types."""
     (branch,) = optimizer._branches
     started = branch.state is not None
     trial = optimizer._propose().trial
@@ -63,20 +64,21 @@ def ask_noted(optimizer: Optimizer) -> tuple[Params, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a replay computed from the told trials.
+    """Cached results of a replay of evaluated trials.
 
     Attributes
     ----------
     start : object
-        The first noted state of the policy, in JSON types; None without one.
+        The first policy state in the notes, in JSON types, or None if there is no such
+        state.
     noted : list of StoredTrial
-        The told trials.
+        The evaluated trials.
     trials : list of Trial
-        The trials made from `noted`, without points outside the space.
+        The trials created from `noted`, except those outside the space.
     state : object
         State of the policy after these trials.
     factors : FactorCache
-        Their Cholesky factors.
+        Cholesky factors of the models of these trials.
     """
 
     start: Any
@@ -86,7 +88,7 @@ class Memory:
     factors: FactorCache
 
     def begins(self, start: Any, told: Sequence[StoredTrial]) -> bool:
-        """Return whether `told` begins with the remembered trials."""
+        """Return whether `told` begins with the cached trials."""
         n = len(self.noted)
         known = n <= len(told) and self.start == start
         return known and all(map(_same, self.noted, told))
@@ -106,20 +108,20 @@ def replay(
     n_asked: int,
     memory: Memory | None = None,
 ) -> Memory:
-    """Bring a new single-branch optimizer to the state after some trials.
+    """Restore the state of a single-branch optimizer from stored trials.
 
     Parameters
     ----------
     optimizer : Optimizer
         An optimizer without trials.
     noted : sequence of StoredTrial
-        The told trials in order, then the pending ones. Points outside the space are
-        left out.
+        The evaluated trials in order, followed by the pending trials. Points outside
+        the space are ignored.
     n_asked : int
-        Number of asks so far; random draws depend on it.
+        Number of points asked so far. Random draws depend on this number.
     memory : Memory, default=None
         The result of an earlier replay for an optimizer with the same settings. It
-        saves time without changing the outcome.
+        saves time and does not affect the outcome.
 
     Returns
     -------
@@ -128,7 +130,7 @@ def replay(
     Raises
     ------
     ValueError
-        If the notes do not fit the policy or the trials.
+        If the notes do not match the policy or the trials.
     """
     (branch,) = optimizer._branches
     optimizer._n_asked = n_asked
@@ -152,7 +154,7 @@ def replay(
 def _told(
     optimizer: Optimizer, start: Any, told: list[StoredTrial], memory: Memory | None
 ) -> Memory:
-    """Tell an optimizer the trials; skip the computations that the memory holds."""
+    """Tell the trials to an optimizer, reusing the cached results in `memory`."""
     (branch,) = optimizer._branches
     if memory is None or not memory.begins(start, told):
         state = None if start is None else rebuilt(branch.policy.state_type, start)
@@ -172,7 +174,10 @@ def _told(
 
 
 def _placed(optimizer: Optimizer, noted: StoredTrial, learns: bool) -> Trial | None:
-    """Return a trial, with the policy's note if it learns from the trial."""
+    """Return the trial of a stored point, or None if the point is outside the space.
+
+    If `learns` is True, the trial includes the metadata in the note.
+    """
     try:
         trial = optimizer._place(noted.params)
     except ValueError:

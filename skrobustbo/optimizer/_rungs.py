@@ -1,9 +1,10 @@
-"""Evaluations with part of a resource (rungs), and predictions from them.
+"""Evaluations with part of a resource, and predictions at the full resource.
 
-A candidate is first evaluated at the lowest rung and may be promoted to higher ones.
-The model sees one value per candidate: its value at full resource, or the value
-predicted from its highest rung with the standard deviation of the prediction. Once all
-evaluations use the full resource, the model sees only full values.
+Each amount of the resource is a rung. A candidate is first evaluated at the lowest rung
+and may be promoted to higher rungs. The model uses one value per candidate: its value
+at full resource, or a prediction from its highest rung together with the standard
+deviation of the prediction. Once all new evaluations use the full resource, the model
+uses only values at full resource.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LOW_SHARE = 1 / 3
 _SLOPE, _ERROR = 0.8, 0.5
 #: Weight of this prior for the slope and for the error, as a number of pairs.
 _SLOPE_WEIGHT, _ERROR_WEIGHT = 0.25, 0.5
-#: A pair a third of the way down the ranks counts half, but never less than this.
+#: Smallest rank at which the weight of a pair falls to one half.
 _LEAST_RANK = 4.0
 #: A rung is dropped only after this many pairs with the full resource.
 _MIN_PAIRS = 4
@@ -56,25 +57,26 @@ _IQR = 1.35
 
 @dataclass(frozen=True)
 class Link:
-    """A line from the values at one rung to those at a higher one.
+    """Regression line that predicts values at a higher rung from those at a lower one.
 
-    This is the autoregressive model of multi-fidelity data with independent errors: a
-    Bayesian linear regression that gives better candidates more weight.
+    This is the autoregressive model of multi-fidelity data with independent errors. It
+    is fitted by a Bayesian linear regression that gives more weight to better
+    candidates.
 
     Attributes
     ----------
     spread : float
-        Standard deviation of the values at a rung, the unit of all other fields.
+        Standard deviation of the values at a rung. It is the unit of the other fields.
     low, high : float
-        Mean values at the two rungs.
+        Weighted mean values at the two rungs.
     slope : float
         Slope of the regression line.
     variance : float
         Variance of the error.
     n : float
-        Weighted number of pairs.
+        Sum of the weights of the pairs.
     information : float
-        Sum of squares of the predictor, including the prior.
+        Weighted sum of squares of the predictor, including the prior.
     """
 
     spread: float
@@ -87,7 +89,7 @@ class Link:
 
     @classmethod
     def of(cls, low: Array, high: Array, spread: float) -> Link:
-        """Return the link fitted to pairs of values; there may be none.
+        """Return the link fitted to pairs of values, if there are any.
 
         `spread` is the standard deviation of the values at a rung.
         """
@@ -117,18 +119,19 @@ class Link:
 
 
 class Rungs:
-    """The amounts of a resource, and the rule that spends it.
+    """Amounts of a resource, and the rule that allocates the resource to candidates.
 
     During the first third of the budget, every rung in use gets the same share of the
-    resource. The next evaluation goes to the rung that would still have used the least
-    after it. Roughly the best of every `factor` candidates is promoted. New candidates
-    start at the lowest rung. Of the candidates just below a rung, the one with the best
-    expected value at full resource is promoted to it. A rung is dropped if its values
-    are not worth their cost, or if every evaluation there fails.
+    resource. The next evaluation goes to the rung that would have used the least
+    resource after it. If each amount is k times the previous one, roughly one in k
+    candidates is promoted. New candidates start at the lowest rung. Among the
+    candidates just below a rung, the one with the best expected value at full resource
+    is promoted to the rung. A rung is dropped if its values are not worth their cost,
+    or if all its evaluations fail.
 
-    Afterwards, new candidates and promising old ones get only full evaluations, and the
-    model sees only full values. Misleading rungs therefore cost at most a third of the
-    budget.
+    For the rest of the budget, new candidates and promising old ones are evaluated only
+    at full resource, and the model uses only values at full resource. Misleading rungs
+    therefore cost at most a third of the budget.
 
     Parameters
     ----------
@@ -136,22 +139,22 @@ class Rungs:
         The amounts in ascending order; the last one is the full resource. If empty,
         every evaluation is a full evaluation of a new candidate.
     budget : int or None
-        Planned number of full evaluations; None if unknown.
+        Planned number of full evaluations, or None if unknown.
     trials : Trials
-        The candidates, with their values at each rung.
+        The candidates and their values at each rung.
 
     Attributes
     ----------
     first_budget, budget : int or None
-        Planned evaluations, initially and now.
+        Initial and current number of planned evaluations.
     shares : list of float
-        The amounts as fractions of the full one.
+        The amounts as fractions of the full amount.
     top : int
-        The rung of the full resource.
+        The rung with the full resource.
     in_use : list of int
         The rungs that have not been dropped.
     over : bool
-        Whether all further evaluations are full.
+        Whether all further evaluations use the full resource.
     """
 
     def __init__(
@@ -166,14 +169,14 @@ class Rungs:
         self._links: dict[int, Link] = {}
 
     def n_candidates(self, budget: int | None) -> int | None:
-        """Return roughly how many candidates a budget allows; None if unknown."""
+        """Return the approximate number of candidates that a budget allows."""
         if budget is None or not self.amounts:
             return budget
         begun = _LOW_SHARE / len(self.shares) / self.shares[0]
         return max(1, round(budget * (begun + 1 - _LOW_SHARE)))
 
     def rung_of(self, resource: float | None) -> int:
-        """Return the rung of an amount; None means the top rung."""
+        """Return the rung of an amount, or the top rung if the amount is None."""
         return self.top if resource is None else self.amounts.index(resource)
 
     def cost(self, resource: float | None) -> float:
@@ -181,7 +184,7 @@ class Rungs:
         return self.shares[self.rung_of(resource)]
 
     def resource_of(self, rung: int) -> float | None:
-        """Return the amount of a rung; None for the top rung."""
+        """Return the amount of a rung, or None for the top rung."""
         return None if rung == self.top else self.amounts[rung]
 
     @property
@@ -198,9 +201,10 @@ class Rungs:
         return spent
 
     def _ends_early_part(self, spent: Array) -> bool:
-        """Return whether the low rungs have used up their share.
+        """Return whether the first third of the budget has been used up.
 
-        Candidates of an earlier search cost nothing and are outside the budget.
+        Candidates of an earlier search cost nothing and do not count towards the
+        budget.
         """
         planned = math.inf if self.budget is None else self.budget
         part = _LOW_SHARE * (planned - self._trials.n_before)
@@ -209,7 +213,7 @@ class Rungs:
     # What to evaluate next ------------------------------------------------------------
 
     def next(self) -> tuple[Trial | None, int]:
-        """Return the candidate to promote (None for a new one) and its rung."""
+        """Return the next candidate, or None for a new candidate, and its rung."""
         if not self.amounts:
             return None, self.top
         spent = self.spent
@@ -226,9 +230,10 @@ class Rungs:
         return None, self.in_use[0]
 
     def next_when_exhausted(self) -> tuple[Trial | None, int]:
-        """Return a candidate to promote and its rung when no new candidates remain.
+        """Return a candidate to promote and its rung if no new candidates remain.
 
-        Candidates that failed at a low rung come last, as they may succeed at the top.
+        Candidates that failed at a low rung come last, because they may still succeed
+        at full resource.
         """
         if not self.amounts:
             return None, self.top
@@ -249,7 +254,7 @@ class Rungs:
         return max(among, key=_value, default=None)
 
     def _failed_low(self, trial: Trial) -> bool:
-        """Return whether a candidate has failed, but not at full resource."""
+        """Return whether a candidate failed and was not evaluated at full resource."""
         failed = not math.isfinite(_value(trial))
         return failed and not _is_due(trial) and not self.is_full(trial)
 
@@ -262,10 +267,11 @@ class Rungs:
     def _pays(self, rung: int) -> bool:
         """Return whether the values at a rung are worth their cost.
 
-        Let r be their correlation with full values. At cost s, they remove the share
-        r**2 of the variance, while a full evaluation removes all of it at cost 1. They
-        are worth their cost if r**2 / (1 - r**2) > s. A rung is dropped if r plus its
-        standard error, by Fisher's transformation, is too small for that.
+        Let r be the correlation of these values with the values at full resource. A
+        value at the rung explains the share r**2 of the variance at cost s, whereas a
+        full evaluation explains all of it at cost 1. The rung is worth its cost if r**2
+        / (1 - r**2) > s. To allow for errors, the test uses r plus its standard error
+        by Fisher's transformation.
         """
         low, high = map(_unit, self._pairs(rung, self.top))
         if len(low) < _MIN_PAIRS or not (low.any() and high.any()):
@@ -280,9 +286,9 @@ class Rungs:
     def note(
         self, trial: Trial, rung: int, value: float | None, std: float = 0.0
     ) -> None:
-        """Record a candidate's value at a rung; None while it is pending.
+        """Record a candidate's value at a rung, or None while the value is pending.
 
-        Pending values at lower rungs are dropped.
+        Pending values at lower rungs are removed.
         """
         if not self.amounts:
             return
@@ -295,7 +301,7 @@ class Rungs:
         trial.rungs.append({"rung": rung, "value": value, "std": std})
 
     def take(self, trial: Trial, rung: int, value: float, std: float) -> Estimate:
-        """Record a candidate's value at a rung; return its expected full value."""
+        """Record a candidate's value at a rung and return its expected full value."""
         if not self.amounts:
             return value, std
         self.note(trial, rung, value, std)
@@ -303,7 +309,7 @@ class Rungs:
         return self.expected(trial)
 
     def revalue(self) -> None:
-        """Set the values of all candidates to those expected at full resource."""
+        """Update the values of all candidates to those expected at full resource."""
         low = [k for k in range(self.top) if self._pays(k) and not self.always_fails(k)]
         self.in_use = [*low, self.top]
         every = [_told(trial).values() for trial in self._trials.trials]
@@ -315,7 +321,7 @@ class Rungs:
             trial.value, trial.value_std = self.expected(trial)
 
     def expected(self, trial: Trial) -> Estimate:
-        """Return a candidate's value at full resource, or its prediction."""
+        """Return a candidate's measured or predicted value at full resource."""
         rung = _highest(trial)
         value, std = _told(trial)[rung]
         if not math.isfinite(value):
@@ -373,7 +379,7 @@ class Rungs:
 
 
 def _told(trial: Trial) -> dict[int, Estimate]:
-    """Return the told values of a candidate and their errors, by rung."""
+    """Return a dict from rungs to a candidate's observed values and their errors."""
     return {
         each["rung"]: (value, each["std"])
         for each in trial.rungs
@@ -382,12 +388,12 @@ def _told(trial: Trial) -> dict[int, Estimate]:
 
 
 def _highest(trial: Trial) -> int:
-    """Return the highest rung with a told value."""
+    """Return the highest rung at which a candidate has a value."""
     return max(_told(trial))
 
 
 def _is_due(trial: Trial) -> bool:
-    """Return whether a candidate is being evaluated at a rung."""
+    """Return whether an evaluation of a candidate is pending."""
     return any(each["value"] is None for each in trial.rungs)
 
 
@@ -401,7 +407,7 @@ def _value(trial: Trial) -> float:
 
 
 def _unit(values: Array) -> Array:
-    """Return the deviations from the mean as a unit vector, or 0 if all are 0."""
+    """Return the deviations from the mean as a unit vector, or zeros if all are 0."""
     if is_constant(values):
         return np.zeros_like(values)
     scaled = values / np.abs(values).max()
@@ -410,7 +416,7 @@ def _unit(values: Array) -> Array:
 
 
 def _spread(values: Sequence[float]) -> float:
-    """Return a robust standard deviation of the values, or their size if it is 0."""
+    """Return a robust standard deviation, or the largest magnitude if it is 0."""
     finite = np.array([limited(value) for value in values if math.isfinite(value)])
     if not len(finite):
         return 1.0

@@ -16,7 +16,7 @@ FORMAT = 4
 
 
 def to_json_state(state: Any) -> Any:
-    """Return nested dicts and lists of plain types; non-finite numbers are tagged."""
+    """Convert a state to JSON types, with tags for numbers that are not finite."""
     if hasattr(state, "__dataclass_fields__"):
         state = asdict(state)
     if isinstance(state, dict):
@@ -27,7 +27,7 @@ def to_json_state(state: Any) -> Any:
 
 
 def policy_state(policy: Any, state: Any) -> Any:
-    """Return the policy's state in JSON types; None if it has no state yet."""
+    """Return the policy's state in JSON types, or None if it has no state yet."""
     if state is not None and not isinstance(state, policy.state_type):
         raise TypeError(
             f"The state that {type(policy).__name__}.start returns must be of its "
@@ -46,7 +46,7 @@ def from_json_state(state: Any) -> Any:
 
 
 def rebuilt(kind: Any, state: Any) -> Any:
-    """Return the dataclass instance that `to_json_state` wrote."""
+    """Rebuild a dataclass instance from the output of `to_json_state`."""
     return built(kind, from_json_state(state))
 
 
@@ -74,7 +74,7 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
 
 
 def or_none(write: Callable[[], Any]) -> Any:
-    """Return the written part; None if it holds objects that JSON cannot store."""
+    """Return the result of `write`, or None if JSON cannot store the objects."""
     try:
         return write()
     except TypeError:
@@ -82,7 +82,7 @@ def or_none(write: Callable[[], Any]) -> Any:
 
 
 def check_given(d: Mapping[str, Any], **parts: Any) -> None:
-    """Raise a ValueError if a part that could not be written is not passed."""
+    """Raise a ValueError if a part that is missing from the state is not passed."""
     for name, part in parts.items():
         if part is None and d[name] is None:
             raise ValueError(
@@ -105,7 +105,7 @@ def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
 
 
 def check_format(d: Any) -> None:
-    """Raise a ValueError if `d` is not a state or has another format."""
+    """Raise a ValueError unless `d` is a state in the current format."""
     is_dict = isinstance(d, Mapping)
     found = d.get("format") if is_dict else d
     if not is_dict or type(found) is not int or found != FORMAT:
@@ -151,7 +151,7 @@ def check_parts(d: Mapping[str, Any]) -> None:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Turn any error while reading a state into one ValueError."""
+    """Convert errors that occur while reading a state to a ValueError."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -159,7 +159,7 @@ def reading() -> Iterator[None]:
 
 
 def broken(got: str) -> ValueError:
-    """Return the error for a state that `to_dict` did not write."""
+    """Return the ValueError for a state that was not written by `to_dict`."""
     return ValueError(
         f"Expected a state written by Optimizer.to_dict, got {got}; read it back as it "
         "was written."
@@ -167,7 +167,7 @@ def broken(got: str) -> ValueError:
 
 
 def history_record(trial: Trial, amounts: Sequence[float]) -> dict[str, Any]:
-    """Return a trial as shown to users, with its value at each amount of a resource."""
+    """Return the entry of `history_` for a trial."""
     of_rungs = dict.fromkeys(amounts)
     of_rungs |= {amounts[each["rung"]]: each["value"] for each in trial.rungs}
     return {

@@ -1,4 +1,4 @@
-"""The source of new points: the initial design, then the branches in turn."""
+"""Generation of new points, first by the initial design and then by branches."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ _LEAST = 2
 
 
 class Turns:
-    """The initial design, followed by turns of the branches chosen by the balancer.
+    """Source of new points: the initial design, then branches chosen by the balancer.
 
     Attributes
     ----------
     n_points : int
-        Number of points before the model takes over, including points given or told.
+        Number of initial points, including points given by the user or told without
+        being asked.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Turns:
     # The initial design ---------------------------------------------------------------
 
     def _of_design(self, n_asked: int) -> Trial | None:
-        """Return the next point of the design; None once it is complete.
+        """Return the next trial of the initial design, or None if it is complete.
 
         The design continues until at least one value is finite.
         """
@@ -83,7 +84,7 @@ class Turns:
 
     @property
     def _filled(self) -> bool:
-        """Whether every branch has its minimum number of points, or all its points."""
+        """Whether every branch has its minimum number of points or all its points."""
         return len(self._branches) == 1 or all(
             branch.is_empty
             or len(branch.history.trials) >= min(self._least, branch.region.size)
@@ -91,7 +92,7 @@ class Turns:
         )
 
     def _from_sequence(self, n_asked: int) -> Trial:
-        """Return a design point of the branch that has the least of its share."""
+        """Return a design point from the branch that is furthest below its share."""
         for i in sorted(range(len(self._branches)), key=self._fill):
             try:
                 return self._trial_of(i, n_asked)
@@ -100,12 +101,12 @@ class Turns:
         raise self._exhausted()
 
     def _fill(self, i: int) -> tuple[bool, float]:
-        """Return a sort key: the fraction of its share that a branch has received."""
+        """Return a sort key: the fraction of its initial points that a branch has."""
         n = len(self._branches[i].history.trials)
         return n >= _LEAST, (n + 1) / _share(self._branches[i].space)
 
     def _trial_of(self, i: int, n_asked: int) -> Trial:
-        """Return the next design point of a branch; SpaceExhausted if none is left."""
+        """Return the next design point of a branch, or raise SpaceExhausted."""
         branch = self._branches[i]
         given = sum(trial.branch == i for trial in self.first)
         position = len(branch.history.trials) - given
@@ -122,9 +123,9 @@ class Turns:
     # Turns of the branches ------------------------------------------------------------
 
     def next_trial(self, n_asked: int) -> Trial:
-        """Return the next new point; SpaceExhausted if none is left.
+        """Return the next new trial, or raise SpaceExhausted if no point is left.
 
-        After the design, the branches take turns.
+        After the initial design, the balancer chooses the branch of each trial.
         """
         if (given := self._of_design(n_asked)) is not None:
             return given
@@ -150,13 +151,13 @@ class Turns:
         raise self._exhausted()
 
     def _eligible(self, left: Sequence[int]) -> list[int]:
-        """Return the surviving branches with values, or all if there are none."""
+        """Return the branches to choose from, preferably survivors with values."""
         alive = [i for i in left if i in self.balancer.state.alive]
         among = alive or list(left)
         return [i for i in among if len(self._branches[i].history)] or among
 
     def _turn(self, among: Sequence[int], bounds: dict[int, OptimisticBound]) -> int:
-        """Return the branch to ask; record its promise and the branches compared."""
+        """Return the branch for the next point, and add the bounds to `bounds`."""
         if not any(len(self._branches[i].history) for i in among):
             return min(among, key=self._fill)
         if len(among) == 1:
@@ -170,7 +171,7 @@ class Turns:
     def _balanced(
         self, among: Sequence[int], bounds: dict[int, OptimisticBound]
     ) -> int:
-        """Return the branch to ask next, by the promises of all branches."""
+        """Return the branch that the balancer chooses from the optimistic bounds."""
         bounds |= {i: self._branches[i].optimistic_bound() for i in among}
         pending = [t.branch for t in self._trials.pending if t.metadata is not None]
         return self.balancer.choose(
@@ -181,7 +182,7 @@ class Turns:
         )
 
     def learn(self, trial: Trial) -> None:
-        """Credit a told trial to its branch."""
+        """Update the balancer with an evaluated trial."""
         if len(self._branches) == 1 or trial.metadata is None:
             return
         values = self._trials.values

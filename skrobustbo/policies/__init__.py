@@ -1,4 +1,4 @@
-"""Policies: algorithms that choose the next point, one file per family."""
+"""Policies, the algorithms that choose the next point to evaluate."""
 
 from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
 from skrobustbo.policies._base import Policy

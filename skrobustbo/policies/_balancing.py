@@ -1,4 +1,4 @@
-"""Policies that balance models by suspected regret (HB-, LB- and LNB-GP-UCB)."""
+"""Policies that balance models by their suspected regret."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class BalancingState(PolicyState):
     Attributes
     ----------
     theta0 : float
-        The longest length scale of the grid; 1 if there is no grid.
+        The longest length scale of the grid, or 1 if there is no grid.
     introduced : list of list of int
-        A: the key of each candidate introduced so far, including eliminated ones, such
-        as [i] for q(i) and [i, j] for the pair of q(i) and v(j).
+        Keys of all candidates introduced so far, including eliminated ones. `HBGPUCB`
+        uses the key [i], where i is the index of the candidate. The other policies use
+        [i, j] for the length scale q(i) and the norm v(j).
     alive : list of int
-        U: positions in `introduced` of the surviving candidates.
+        Indices of the surviving candidates in `introduced`.
     members : list of list of int
-        S: for each introduced candidate, the history indices of the queries that it
-        chose.
+        History indices of the queries chosen by each introduced candidate.
     widths : list of list of float
-        For each of these queries, beta times sigma before the query, in units of the
+        Value of beta times sigma before each query in `members`, in units of the
         objective.
     """
 
@@ -74,33 +74,35 @@ class BalancingState(PolicyState):
 
 @settings
 class Balancing(UCBPolicy):
-    """Base class of the balancing policies (Algorithm 2 of their paper).
+    """Base class of the balancing policies (Ziomek et al. 2024, Algorithm 2).
 
-    They all share the same line numbers. A subclass defines its candidates (`propose`,
-    `candidate`) and their suspected regrets (`suspected_regret`).
+    The pseudo-code of all balancing policies has the same line numbers. Subclasses
+    implement `propose`, `candidate` and `suspected_regret`.
 
     Parameters
     ----------
     beta : float or str, default=1.0
-        Width of the band in standard deviations, or a schedule that uses half of delta:
-        "log", "igp", "a-gp", "self-normalised", "bayes-finite" or "bayes-continuous".
+        Width of the confidence band in standard deviations, or the name of a schedule
+        that uses half of `delta`: "log", "igp", "a-gp", "self-normalised",
+        "bayes-finite" or "bayes-continuous".
     delta : float, default=0.1
-        Probability that the guarantee fails: half for the bands, half for the noise.
+        Probability that the guarantee fails. Half applies to the confidence bands and
+        half to the noise.
     """
 
     state_type: ClassVar[type] = BalancingState
     metadata_type: ClassVar[type] = Credited
 
     def propose(self, state: BalancingState, t: int) -> Iterable[list[int]]:
-        """Return a(t): the candidates due after `t` queries, old or new."""
+        """Return the keys of the candidates to introduce in the first `t` queries."""
         raise NotImplementedError
 
     def candidate(self, state: BalancingState, i: int) -> Candidate:
-        """Return the model of candidate `i`, in order of introduction."""
+        """Return the model of the candidate at index `i` of `introduced`."""
         raise NotImplementedError
 
     def suspected_regret(self, state: BalancingState, i: int, n: int) -> float:
-        """Return R(u, n), the suspected regret of candidate `i` in `n` queries."""
+        """Return the suspected regret of candidate `i` after `n` of its queries."""
         raise NotImplementedError
 
     def n_introduced(self, state: BalancingState) -> int:
@@ -108,11 +110,11 @@ class Balancing(UCBPolicy):
         return len(state.introduced)
 
     def longest(self, setup: Setup, models: Models) -> float:
-        """Return theta0."""
+        """Return theta0, the longest length scale."""
         raise NotImplementedError
 
     def start(self, setup: Setup, models: Models) -> BalancingState:
-        """Introduce the first candidates."""
+        """Return the initial state, which contains the first candidates."""
         state = BalancingState(setup.n_parameters, self.longest(setup, models))
         self._expand(state)  # line 1
         return state
@@ -120,7 +122,7 @@ class Balancing(UCBPolicy):
     def suggest(
         self, state: BalancingState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the query of the candidate with the smallest suspected regret."""
+        """Return the point chosen by the candidate with the least suspected regret."""
         chosen = self._balanced(state, pending)
         posterior = models[self.candidate(state, chosen)]
         t = state.t + len(pending) + 1  # line 2
@@ -130,14 +132,14 @@ class Balancing(UCBPolicy):
         return x, metadata_of(models, posterior, x, candidate=chosen, width=width)
 
     def _balanced(self, state: BalancingState, pending: Pending) -> int:
-        """Return the candidate whose turn it is; ties go to the first introduced."""
+        """Return the index of the first candidate with the least suspected regret."""
         under_way = [metadata["candidate"] for metadata in pending]
         n = RegretBalancer.counts(state.members, under_way)  # line 3
         R = {i: self.suspected_regret(state, i, n[i]) for i in state.alive}
         return RegretBalancer.turn(R)  # line 3
 
     def learn(self, state: BalancingState, metadata: Metadata, history: Told) -> None:
-        """Credit the query to its candidate, eliminate and introduce candidates."""
+        """Record the query of a candidate, then eliminate and introduce candidates."""
         state.t += 1  # line 2
         queries = history.values  # line 5, line 6
         state.members[metadata["candidate"]].append(len(queries) - 1)  # line 7
@@ -157,7 +159,7 @@ class Balancing(UCBPolicy):
         )
 
     def _eliminate(self, state: BalancingState, values: Array) -> None:
-        """Eliminate the candidates that did worse than their bands promised."""
+        """Eliminate the candidates whose results are worse than their bands allow."""
         z, _, scale = self.targets(values)
         finite = np.isfinite(values)
         S = {i: list(_judged(state, i, finite)) for i in state.alive}
@@ -170,12 +172,12 @@ class Balancing(UCBPolicy):
         state.alive = rule.survivors(told, slack, n, t)  # line 9, line 10, line 11
 
     def _slack(self, state: BalancingState, i: int, finite: Array) -> float:
-        """Return 2 / |S| times the sum of beta sigma over S, in objective units."""
+        """Return the mean of 2 beta sigma over S, in units of the objective."""
         widths = _judged(state, i, finite).values()
         return 2 * sum(widths) / len(widths)  # line 11
 
     def _expand(self, state: BalancingState) -> None:
-        """Add the candidates of a(t) that have not been introduced yet."""
+        """Introduce the proposed candidates that have not been introduced yet."""
         for u in self.propose(state, state.t):  # line 12
             if u not in state.introduced:
                 state.introduce(u)
@@ -186,12 +188,12 @@ class Balancing(UCBPolicy):
 
     @property
     def norm_bounded(self) -> bool:
-        """Always True: the theory of balancing uses norms for any beta."""
+        """Always True, because the theory assumes a norm bound for any `beta`."""
         return True
 
 
 def _judged(state: BalancingState, i: int, finite: Array) -> dict[int, float]:
-    """Return the widths of a candidate's queries that have a value and a unit."""
+    """Return the known widths of the successful queries of a candidate."""
     queries = zip(state.members[i], state.widths[i], strict=True)
     return {q: w for q, w in queries if finite[q] and not math.isnan(w)}
 
@@ -200,14 +202,15 @@ def _judged(state: BalancingState, i: int, finite: Array) -> dict[int, float]:
 class HBGPUCB(Balancing, name="hb-gp-ucb"):
     """Hyperparameter balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 2).
 
-    Candidate models share the data. They may differ in length scales, periods, additive
-    decompositions, prior means or anything else. Each query is chosen by the candidate
-    that would have the smallest suspected regret after it. Candidates with worse
-    results than their models claim are eliminated. R is the suspected regret bound, a
-    is the proposing function, and xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)), where
-    A is the number of candidates introduced.
+    All candidate models use the same data. They may differ in any way, for example in
+    their length scales, periods, additive decompositions or prior means. Each point is
+    chosen by the candidate with the smallest suspected regret, including the regret of
+    the new query. Candidates whose results are worse than their models predict are
+    eliminated. Here, R is the suspected regret bound, a is the proposing function, and
+    xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)), where A is the number of candidates
+    introduced so far.
 
-    Pseudo-code (U: surviving candidates; S: queries of each)::
+    Pseudo-code (U: surviving candidates; S(u): queries chosen by u)::
 
         1  U = a(0); S(u) = {} for every u in U
         2  for t = 1, 2, ...
@@ -221,33 +224,38 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
        10          L(u) = m(u) - r(u)
        11          keep u iff m(u) + r(u)
                        + (2 / |S(u)|) sum over S(u) of beta sigma >= max of L
-       12      add each u that a(t) names for the first time to U, with S(u) = {}
+       12      add each new u in a(t) to U, with S(u) = {}
 
-    The sign in line 11 follows the paper's proof (Lemma B.2); the printed algorithm has
-    m - r on the left. A candidate that attains the maximum in line 11 always stays, so
-    the last one is never removed. Ties in line 3 go to the candidate introduced first.
+    The sign of r(u) in line 11 follows the proof in the paper (Lemma B.2); the printed
+    algorithm has m(u) - r(u) instead. The candidate that attains the maximum in line 11
+    is always kept, so at least one candidate survives. Ties in line 3 are broken in
+    favour of the candidate introduced first.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        The kernel of the default candidates at length scale 1; Matern-5/2 if None.
+        Base kernel, rescaled by the length scales of the default candidates. If None, a
+        Matern-5/2 kernel is used.
     candidates : list of Kernel or Candidate, default=None
-        The candidates; ties go to the earlier one. None: length scales theta0 2**-i for
-        i = 0, ..., 4, with norm bounds 2**(i d/2) norm_bound, where theta0 is the
-        maximum likelihood estimate on the initial design, but at most the diameter of
-        the space.
+        The candidate models. If None, they have the length scales theta0 2**-i and the
+        norm bounds 2**(i d/2) norm_bound for i = 0, ..., 4. Here, theta0 is the maximum
+        likelihood estimate for the initial design, limited to the diameter of the
+        space.
     proposing : sequence of int or callable, default=None
-        When candidates are introduced. A sequence gives the number of queries after
-        which each candidate is added (0 for the start). A callable takes the number of
-        queries so far, from 0, and returns the number of candidates introduced by then,
-        at least one. None: all at the start.
+        Schedule for the introduction of candidates. A sequence contains the number of
+        queries after which each candidate is introduced, with 0 for the start. A
+        callable takes the number of queries so far, starting at 0, and returns the
+        total number of candidates to introduce by then. There is always at least one.
+        If None, all candidates are introduced at the start.
     regret : callable, default=None
-        The suspected regret R(index of the candidate, n). It must be nondecreasing in
-        n; a common factor has no effect. None: sqrt(n) (B sqrt(gamma) + gamma) for
-        Matern and RBF kernels, where gamma is the growth rate of the information gain
-        (computed from the geometric mean of several length scales).
+        Function that returns the suspected regret for the index of a candidate and its
+        number of queries n. It must be nondecreasing in n, and a common factor has no
+        effect. If None, the suspected regret is sqrt(n) (B sqrt(gamma) + gamma), where
+        gamma is the growth rate of the information gain. This default requires Matern
+        or RBF kernels and uses the geometric mean of several length scales.
     norm_bound : float, default=1.0
-        Norm bound for candidates given as kernels; a `Candidate` has its own.
+        Norm bound of candidates that are given as kernels. A `Candidate` specifies its
+        own norm bound.
     {inherited}
 
     Examples
@@ -266,7 +274,7 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
 
     @property
     def n_candidates(self) -> int:
-        """Maximum number of candidates that can be introduced."""
+        """Total number of candidates that can be introduced."""
         return HALVES if self.candidates is None else len(self.candidates)
 
     def check(self) -> None:
@@ -307,7 +315,7 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
         return u if isinstance(u, Candidate) else Candidate(u, None, self.norm_bound)
 
     def suspected_regret(self, state: BalancingState, i: int, n: int) -> float:
-        """Return R(u, n), given or from the growth rate of the information gain."""
+        """Return the suspected regret, by default from the information gain."""
         (index,) = state.introduced[i]
         if self.regret is not None:
             return float(self.regret(index, n))  # line 3
@@ -318,7 +326,7 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
 
 
 def rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
-    """Return R(n) = sqrt(n) (B sqrt(gamma_n) + gamma_n) for the growth rate gamma."""
+    """Return the suspected regret sqrt(n) (B sqrt(gamma_n) + gamma_n)."""
     gamma = rate_gain(n, theta, d, nu)
     return math.sqrt(n) * (norm * math.sqrt(gamma) + gamma)  # line 3
 
@@ -330,14 +338,15 @@ def rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
 class LBGPUCB(Balancing, name="lb-gp-ucb"):
     """Length-scale balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 1).
 
-    Several length scales share the data. Each query is chosen by the length scale that
-    would have the smallest suspected regret after it, so short ones are tried now and
-    then. Length scales with worse results than their models claim are eliminated. The
-    candidates are q(i) = theta0 / ratio**i. R is the suspected regret bound, and xi_t =
-    2 noise**2 ln(A pi**2 t**2 / (3 delta)), where A is the number of candidates
-    introduced.
+    Models with different length scales use the same data. Each point is chosen by the
+    length scale with the smallest suspected regret, including the regret of the new
+    query. Short length scales are therefore tried occasionally. Length scales whose
+    results are worse than their models predict are eliminated. The candidate length
+    scales are q(i) = theta0 / ratio**i. Here, R is the suspected regret bound, and xi_t
+    = 2 noise**2 ln(A pi**2 t**2 / (3 delta)), where A is the number of candidates
+    introduced so far.
 
-    Pseudo-code (Theta: surviving length scales; S: queries of each)::
+    Pseudo-code (Theta: surviving length scales; S(theta): queries chosen by theta)::
 
         1  Theta = {q(0), ..., q(l)} with every q(i) >= theta0 / g(1); S = {}
         2  for t = 1, 2, ...
@@ -354,29 +363,33 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
        12      while q(l + 1) >= theta0 / g(t)
        13          add q(l + 1) to Theta; l = l + 1
 
-    The inequalities in lines 11 and 12 follow the paper's proof (Lemma B.2); the
-    printed algorithm has m - r on the left of line 11 and reverses the inequality in
-    line 12. A candidate that attains the maximum in line 11 always stays, so the last
-    one is never removed. The paper's RBF kernel is exp(-r**2 / theta**2). Its length
-    scales are sqrt(2) times those of scikit-learn's kernel, which this class uses.
+    The inequalities in lines 11 and 12 follow the proof in the paper (Lemma B.2). In
+    the printed algorithm, the left side of line 11 contains m(theta) - r(theta), and
+    the inequality in line 12 is reversed. The candidate that attains the maximum in
+    line 11 is always kept, so at least one candidate survives. The RBF kernel in the
+    paper is exp(-r**2 / theta**2), so its length scales are sqrt(2) times those of
+    scikit-learn's RBF kernel, which is used here.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        The kernel at length scale 1, Matern or RBF; Matern-5/2 if None.
+        Matern or RBF kernel, rescaled by the length scales. If None, a Matern-5/2
+        kernel is used.
     theta0 : float, default=None
-        Longest length scale, in unit-cube coordinates. None: the maximum likelihood
-        estimate on the initial design, but at most the diameter of the space.
+        Longest length scale, in unit-cube coordinates. If None, it is the maximum
+        likelihood estimate for the initial design, limited to the diameter of the
+        space.
     growth : float or callable, default=0.5
-        A number a means g(t) = max(g0, t**a), where g0 is chosen to give `n_candidates`
-        at the start. A callable is g itself, nondecreasing in t >= 1.
+        Growth function g. A number a specifies g(t) = max(g0, t**a), where g0 is chosen
+        so that there are `n_candidates` candidates at the start. A callable must be
+        nondecreasing for t >= 1.
     n_candidates : int, default=5
-        Number of candidates at t = 1; ignored if `growth` is a callable.
+        Number of candidates at t = 1. It is ignored if `growth` is a callable.
     ratio : float or {"paper", "code"}, default="paper"
-        Ratio of successive length scales: e**(1/d) in the paper, e**(1/(d + 2 nu)) in
-        the authors' code.
+        Ratio of successive length scales. With "paper", it is e**(1/d), as in the
+        paper. With "code", it is e**(1/(d + 2 nu)), as in the authors' code.
     norm_bound : float, default=1.0
-        Norm bound at theta0; B(theta) = (theta0 / theta)**(d/2) norm_bound.
+        Norm bound at theta0; B(theta) is larger by a factor of (theta0 / theta)**(d/2).
     {inherited}
 
     Examples
@@ -412,7 +425,7 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
     # Quantities of the algorithm ------------------------------------------------------
 
     def n_theta(self, state: BalancingState, t: int) -> int:
-        """Return the number of q(i) >= theta0 / g(t), where g(0) counts as g(1)."""
+        """Return the number of length scales introduced in the first `t` queries."""
         d = state.n_parameters
         return _admitted(self.g(max(t, 1), d), self.step(d))  # line 1, line 12
 
@@ -429,24 +442,24 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
         return math.exp(1 / (d + 2 * nu))  # line 13
 
     def g(self, t: int, d: int) -> float:
-        """Return the growth function at t."""
+        """Return the value of the growth function at `t`."""
         if callable(self.growth):
             return float(self.growth(t))
         g0 = self.step(d) ** (self.n_candidates - 1)  # line 12
         return max(g0, float(t**self.growth))  # line 12
 
     def norm(self, state: BalancingState, i: int) -> float:
-        """Return B of candidate `i`: (theta0 / q)**(d/2) times its N."""
+        """Return the norm bound of candidate `i` at its own length scale."""
         ratio = state.theta0 / self.theta(state, i)  # line 3
         return float(ratio ** (state.n_parameters / 2) * self.N(state, i))  # line 3
 
     def N(self, state: BalancingState, i: int) -> float:
-        """Return the norm of candidate `i` at theta0: v(j) = N0 e**j; j = 0 in LB."""
+        """Return the norm bound of candidate `i` at theta0, v(j) = N0 e**j."""
         _, j = state.introduced[i]
         return self.norm_bound * math.exp(j)  # line 3
 
     def suspected_regret(self, state: BalancingState, i: int, n: int) -> float:
-        """Return R(q, n) = sqrt(n) (B sqrt(gamma_n) + gamma_n)."""
+        """Return the suspected regret of candidate `i` after `n` of its queries."""
         nu = checked_smoothness(self.base_kernel())
         theta, B = self.theta(state, i), self.norm(state, i)
         return rate_regret(n, theta, B, state.n_parameters, nu)
@@ -460,12 +473,12 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
 class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
     """Length-scale and norm balancing GP-UCB (Ziomek et al. 2024, Algorithm 3).
 
-    This is LB-GP-UCB for objectives whose norm is also unknown. A candidate u is a pair
-    of a length scale q(i) = theta0 / ratio**i and a norm v(j) = N0 e**j. R is the
-    suspected regret bound, and xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)), where A
-    is the number of pairs introduced.
+    This policy extends LB-GP-UCB to objectives with an unknown norm. Each candidate u
+    is a pair of a length scale q(i) = theta0 / ratio**i and a norm v(j) = N0 e**j.
+    Here, R is the suspected regret bound, and xi_t = 2 noise**2 ln(A pi**2 t**2 / (3
+    delta)), where A is the number of pairs introduced so far.
 
-    Pseudo-code (U: surviving pairs; S: queries of each)::
+    Pseudo-code (U: surviving pairs; S(u): queries chosen by u)::
 
         1  U = all pairs of a q(i) >= theta0 / g(1) and a v(j) <= N0 b(1); S = {}
         2  for t = 1, 2, ...
@@ -482,25 +495,28 @@ class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
        12      for every pair of a q(i) >= theta0 / g(t) and a v(j) <= N0 b(t)
        13          add it to U, unless it was added before
 
-    The inequalities in lines 11 and 12 follow the paper's proof. The printed algorithm
-    has m - r on the left of line 11, reverses q(i) >= theta0 / g(t), and skips q(1) and
-    v(1). Only pairs are removed, never a length scale or a norm. A new length scale is
-    paired with every norm introduced so far, and a new norm with every length scale.
-    Ties in line 3 go to the pair introduced first, which initially has the longest
-    length scale.
+    The inequalities in lines 11 and 12 follow the proof in the paper. The printed
+    algorithm has m(u) - r(u) on the left of line 11, reverses the inequality q(i) >=
+    theta0 / g(t), and skips q(1) and v(1). The removal of a pair does not affect other
+    pairs with the same length scale or norm. Each new length scale is paired with all
+    norms introduced so far, and each new norm is paired with all length scales. Ties in
+    line 3 are broken in favour of the pair introduced first. At the start, this pair
+    has the longest length scale.
 
     Parameters
     ----------
     {kernel}
     growth : float or callable, default=0.5
-        A number a means g(t) = max(g0, t**a), where g0 is chosen to give `n_candidates`
-        length scales at the start. A callable is g itself, nondecreasing in t >= 1.
+        Growth function g of the inverse length scale. A number a specifies g(t) =
+        max(g0, t**a), where g0 is chosen so that there are `n_candidates` length scales
+        at the start. A callable must be nondecreasing for t >= 1.
     norm_growth : float or callable, default=0.5
-        A number a means b(t) = t**a. A callable is b itself, nondecreasing in t >= 1.
+        Growth function b of the norm. A number a specifies b(t) = t**a. A callable must
+        be nondecreasing for t >= 1.
     n_candidates : int, default=5
-        Number of length scales at t = 1; ignored if `growth` is a callable.
+        Number of length scales at t = 1. It is ignored if `growth` is a callable.
     norm_bound : float, default=1.0
-        N0, the smallest norm bound at theta0. A pair has the norm bound (theta0 /
+        Smallest norm bound N0 at theta0. The norm bound of a pair is (theta0 /
         q(i))**(d/2) v(j).
     {inherited}
 
@@ -519,19 +535,19 @@ class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
         return [[i, j] for j in norms for i in thetas]  # line 12, line 13
 
     def b(self, t: int) -> float:
-        """Return the growth function of the norm at t."""
+        """Return the value of the growth function of the norm at `t`."""
         if callable(self.norm_growth):
             return float(self.norm_growth(t))
         return float(t**self.norm_growth)  # line 12
 
     def candidate(self, state: BalancingState, i: int) -> Candidate:
-        """Return the model of pair `i`, with its norm at theta0 in the label."""
+        """Return the model of pair `i`, whose label includes its norm at theta0."""
         model = super().candidate(state, i)
         label = f"{model.label}, N={self.N(state, i):.3g}"
         return Candidate(model.kernel, norm_bound=model.norm_bound, label=label)
 
 
 def _admitted(g: float, ratio: float) -> int:
-    """Return the number of i = 0, 1, ... with ratio**i <= g, at least one."""
+    """Return the number of nonnegative integers i with ratio**i <= max(g, 1)."""
     levels = math.log(max(g, 1.0)) / math.log(ratio)  # line 12
     return math.floor(levels + _TIE) + 1  # line 12

@@ -50,17 +50,17 @@ _NARROW = 1e-6
 
 @dataclass
 class _Stateless:
-    """State of a policy that needs no state."""
+    """Empty state of policies that do not store any data."""
 
 
 @dataclass
 class PolicyState:
-    """The state kept by most policies.
+    """Run-time state with the attributes that most policies need.
 
     Attributes
     ----------
     n_parameters : int
-        Dimension d.
+        Dimension d of the problem.
     t : int
         Number of queries told so far.
     """
@@ -71,31 +71,33 @@ class PolicyState:
 
 @settings
 class Policy(BaseEstimator):
-    """Base class of policies, which choose the next point.
+    """Base class of policies, which choose the next point to evaluate.
 
-    A policy object holds only settings. `start` returns the run-time state as plain
-    data in JSON types. `suggest` proposes a point and metadata without changing the
-    state. `learn` updates the state once the value of that point is in the history.
-    Values may arrive in any order, and some points are never evaluated.
+    A policy object contains only settings. The `start` method returns the run-time
+    state, which consists of JSON types. The `suggest` method proposes a point and its
+    metadata without changing the state. The `learn` method updates the state after the
+    value of the point has been added to the history. Values may arrive in any order,
+    and some points may never be evaluated.
 
-    A policy does not maximise functions, factorise matrices or own a random generator:
-    `suggest` receives the models and the maximiser.
+    The models and the maximiser are passed to `suggest`, so a policy does not need its
+    own linear algebra, optimisation or random number generator.
 
-    The attribute `state_type` is the class of the state. It serves to rebuild a state
-    stored as JSON, and each field is checked against its annotation. Unless overridden,
-    `start` returns a state with default values.
+    The class attribute `state_type` is used to restore a state that is stored as JSON.
+    Each field is checked against its annotation. By default, `start` returns a state
+    with default values.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        The kernel at length scale 1; Matern-5/2 if None.
+        Base kernel, rescaled by the length scales of the model. If None, a Matern-5/2
+        kernel is used.
     noise : float, default=0.01
-        Standard deviation of the noise, in the model's units.
+        Standard deviation of the noise, in units of the model.
     normalize_y : bool or (float, float), default=True
-        Whether to standardise the values for the model. A pair gives a fixed mean and
-        scale.
+        Whether to standardise the values for the model. A pair specifies a fixed mean
+        and scale.
     repeats : bool, default=False
-        Whether a point may be evaluated again.
+        Whether a point may be evaluated more than once.
     """
 
     #: Class of the run-time state: a dataclass of JSON types.
@@ -109,10 +111,10 @@ class Policy(BaseEstimator):
     seeks_maximum: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, name: str | None = None, **others: Any) -> None:
-        """Add a class to the registry if it is declared with a name.
+        """Register the subclass if it is declared with a name.
 
-        A class may be declared again, for example when a notebook cell runs twice, but
-        the name of another class raises an error.
+        The same class may be declared again, for example when a notebook cell runs
+        twice. Reusing the name of another class raises an error.
         """
         super().__init_subclass__(**others)
         if name is None:
@@ -134,20 +136,21 @@ class Policy(BaseEstimator):
 
     @classmethod
     def as_published(cls, **settings: Any) -> Self:
-        """Return the policy with the settings of its paper's experiments.
+        """Return a policy with the settings used in the experiments of its paper.
 
-        If experiments differ, the settings are those used in most of them. Set
-        properties of your problem, such as a known kernel or the noise, yourself.
+        If the experiments use different settings, the most common ones are returned.
+        You still need to set properties of your problem, such as a known kernel or the
+        noise.
 
         Parameters
         ----------
         **settings
-            Settings to add or change.
+            Settings that add to or override the published ones.
 
         Returns
         -------
         policy : Policy
-            A new object.
+            A new policy object.
 
         Raises
         ------
@@ -170,30 +173,30 @@ class Policy(BaseEstimator):
         return clone(cls(**{**known[cls.__name__], **settings}))
 
     def start(self, setup: Setup, models: Models) -> Any:
-        """Return the state before the first proposal.
+        """Return the initial state.
 
         Parameters
         ----------
         setup : Setup
-            The problem's dimension and horizon.
+            Description of the problem, such as its dimension and horizon.
         models : Models
-            The surrogate of the initial design.
+            Surrogate models for the initial design.
         """
         return self.state_type()
 
     def suggest(
         self, state: Any, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the encoded point to evaluate next, and its metadata.
+        """Return the next point to evaluate, in encoded form, and its metadata.
 
         Parameters
         ----------
         state : object
-            What `start` returned. Do not change it here.
+            The run-time state, which this method must not modify.
         models : Models
-            The surrogate given all told points.
+            Surrogate models for all told points.
         argmax : callable
-            Maximises an acquisition function over the feasible points.
+            Function that maximises an acquisition function over the feasible points.
         pending : list of dict
             Metadata of the pending points.
 
@@ -201,37 +204,37 @@ class Policy(BaseEstimator):
         -------
         x : array of shape (n_columns,)
         metadata : dict
-            In JSON types. `label` names the model; `mean` and `std` are its prediction
-            in units of the objective.
+            Metadata in JSON types. The `label` is the name of the model, and `mean` and
+            `std` are its prediction in units of the objective.
         """
         raise NotImplementedError
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Update the state with the last value of `history` and its `metadata`.
+        """Update the state with the last value in the history and its metadata.
 
         Returns
         -------
         reset : bool or None
-            True if the policy no longer uses the values before this one.
+            True if the policy discards all values before the last one.
         """
         return None
 
     def consistent(
         self, state: Any, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
-        """Return whether the parts of a restored state fit together.
+        """Return whether a restored state is consistent.
 
-        By default, this checks the `Consistent` annotations of `state_type` and
+        By default, this method checks the `Consistent` annotations of `state_type` and
         `metadata_type`.
 
         Parameters
         ----------
         state : object
-            A `state_type` with fields of the annotated types.
+            Instance of `state_type` whose fields have the annotated types.
         pending : list of dict
-            Metadata of the pending points, each with the fields of `metadata_type`.
+            Metadata of the pending points, with the fields of `metadata_type`.
         setup : Setup
-            The problem of the restored search.
+            Description of the problem of the restored search.
         n_told : int
             Number of told values.
         """
@@ -241,9 +244,9 @@ class Policy(BaseEstimator):
         )
 
     def has_metadata(self, metadata: Metadata, at: Resumed | None = None) -> bool:
-        """Return whether restored metadata have the form of a query's metadata.
+        """Return whether restored metadata have the required fields and types.
 
-        `at` is checked against `Consistent` annotations; None skips this check.
+        If `at` is None, the `Consistent` annotations are not checked.
         """
         return has_items(metadata, self.metadata_type, at) and has_some(
             metadata, self.kept, self.state_type, at
@@ -251,75 +254,76 @@ class Policy(BaseEstimator):
 
     @property
     def kept(self) -> Sequence[str]:
-        """Fields of the state that a query estimates and stores in its metadata.
+        """Names of the state fields that `suggest` stores in the metadata.
 
-        They enter the state when the value of the query is told.
+        These fields are copied to the state when the value of the query is told.
         """
         return ()
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
-        """Return the encoded point to deploy: the told point with the best MAP mean.
+        """Return the point to deploy, in encoded form.
 
-        `state` is None during the initial design.
+        By default, this is the told point with the largest posterior mean under the
+        model returned by `map_model`. During the initial design, `state` is None.
         """
         mu, _ = models[self.map_model(models)].predict(models.X)
         mu[~np.isfinite(history.values)] = -np.inf
         return models.X[int(np.argmax(mu))]
 
     def surviving(self, state: Any) -> list[Candidate]:
-        """Return the surviving models; empty if the state does not hold them."""
+        """Return the surviving models, or an empty list if the state stores none."""
         return []
 
     def alive(self, state: Any) -> list[Survivor]:
-        """Return the names of the models in use, by default the surviving ones."""
+        """Return the names of the models in use, by default the surviving models."""
         return named(self.surviving(state))
 
     def perturbations(self, x: Array, models: Models) -> Array:
-        """Return the points that `x` may become when deployed; by default only `x`."""
+        """Return the possible perturbations of `x`, by default only `x` itself."""
         return x[None, :]
 
     def oldest(self, state: Any, n: int) -> int:
-        """Return the index of the oldest of `n` told values that the policy uses."""
+        """Return the index of the oldest of `n` told values that is still used."""
         return 0
 
     def map_model(self, models: Models) -> Candidate:
-        """Return the model of all values that is used for predictions.
+        """Return the model that is used for predictions and fitted to all values.
 
-        By default, it has MAP length scales, whatever the policy uses.
+        By default, it has MAP length scales, even if `suggest` uses other models.
         """
         kernel = self.base_kernel()
         theta = map_length_scales(kernel, models)
         return length_scale_candidate(kernel, models.spread(theta))
 
     def plausible(self, state: Any, models: Models) -> list[Candidate]:
-        """Return the models that regret bounds assume to include the true one.
+        """Return the models used for regret bounds, which assume that one is correct.
 
-        By default, the surviving models or, if there are none, a model with MAP length
-        scales.
+        By default, these are the surviving models. If there are none, the model with
+        MAP length scales is returned.
         """
         return self.surviving(state) or [self.map_model(models)]
 
     def posteriors(self, state: Any, models: Models) -> list[Posterior]:
-        """Return posteriors of the models in use, by default of the plausible ones."""
+        """Return the posteriors of the models in use, by default the plausible ones."""
         return [models[candidate] for candidate in self.plausible(state, models)]
 
     def spanning(self, state: Any, models: Models) -> list[Candidate]:
-        """Return the models that estimate the remaining gain in the whole space.
+        """Return the models used to estimate the remaining gain in the whole space.
 
-        By default, the plausible models.
+        By default, these are the plausible models.
         """
         return self.plausible(state, models)
 
     @property
     def norm_bounded(self) -> bool:
-        """Whether objectives are assumed to be within a model's norm bound.
+        """Whether the objective is assumed to satisfy the norm bound of a model.
 
-        Otherwise they are assumed to be drawn from the model.
+        Otherwise, the objective is assumed to be a sample from the model.
         """
         return depends_on_norm(getattr(self, "beta", 1.0))
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range. The optimizer calls it."""
+        """Raise a ValueError if a setting is invalid; called by the optimizer."""
         check_kinds(self)
         noise, pair = self.noise, self.normalize_y
         if not 0 < noise < np.inf:
@@ -333,10 +337,10 @@ class Policy(BaseEstimator):
     # Values as the model sees them ----------------------------------------------------
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
-        """Return the values in the model's units, their shift and scale.
+        """Return the values in units of the model, and their shift and scale.
 
-        Failed evaluations count as the worst value seen. Standardised values that
-        differ only by rounding count as equal.
+        Failed evaluations are replaced by the worst value so far. With standardisation,
+        values that differ only by rounding errors are treated as equal.
         """
         finite = values[np.isfinite(values)]
         if self.normalize_y is True and len(finite) and is_constant(finite):
@@ -348,22 +352,22 @@ class Policy(BaseEstimator):
         return z, shift, scale
 
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
-        """Return the values used for predictions shown to users, their shift and scale.
+        """Return the values for predictions shown to users, and their shift and scale.
 
-        A policy may transform values for its search in `targets`. By default,
-        predictions use the untransformed values.
+        By default, these are the `targets`. Override this method if `targets`
+        transforms the values only for the search.
         """
         return self.targets(values)
 
     def base_kernel(self) -> Kernel:
-        """Return the `kernel` setting, by default Matern-5/2 with length scale 1."""
+        """Return the `kernel` setting, or a Matern-5/2 kernel if it is None."""
         return Matern(nu=2.5) if self.kernel is None else self.kernel
 
 
 def standardisation(
     finite: Array, normalize_y: bool | tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the shift and scale of the model's units."""
+    """Return the shift and scale used to standardise the values."""
     if isinstance(normalize_y, tuple | list):
         return float(normalize_y[0]), float(normalize_y[1])
     if not normalize_y or not len(finite):
@@ -385,15 +389,16 @@ class UCBPolicy(Policy):
     Parameters
     ----------
     beta : float or str, default=1.0
-        Width of the confidence band in standard deviations, or a schedule: "log",
-        "igp", "a-gp", "self-normalised", "bayes-finite" (finite spaces only),
-        "bayes-continuous" or "bayes-changing" (for objectives that change).
+        Width of the confidence band in standard deviations, or the name of a schedule:
+        "log", "igp", "a-gp", "self-normalised", "bayes-finite" (for finite spaces
+        only), "bayes-continuous" or "bayes-changing" (for objectives that change).
     information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules compute the information gain: from the points seen, from its
-        growth rate (only for models with one length scale), or from a bound on its
-        maximum over the feasible points (a sample of 512 if there are more than 4,096).
+        How to compute the information gain for a schedule. "posterior" uses the points
+        seen so far. "rate" uses the growth rate of the gain and requires models with a
+        single length scale. "bound" uses a bound on the maximum gain over the feasible
+        points, or over a sample of 512 points if there are more than 4,096.
     delta : float, default=0.1
-        Probability that a schedule's band fails.
+        Probability that the confidence band of a schedule does not hold.
     """
 
     metadata_type: ClassVar[type] = Predicted
@@ -410,26 +415,26 @@ class UCBPolicy(Policy):
         return self.state_type(setup.n_parameters)
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Count the query and keep its estimates. The data are in the history."""
+        """Increment the query counter and store the estimates of the query."""
         state.t += 1  # line 3 of `GPUCB`, line 4 or line 5 of others
         for name in self.kept:
             setattr(state, name, metadata[name])
         return None
 
     def gain_of(self, posterior: Posterior, n_parameters: int) -> float:
-        """Return the information gain of the told points, as the schedules use it."""
+        """Return the information gain of the told points for use in a schedule."""
         return GAINS[self.information_gain](posterior, n_parameters)
 
     def beta_of(
         self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
     ) -> float:
-        """Return beta at query `t` for one model, whose band gets `share` of delta."""
+        """Return beta of a model at query `t`, using the given share of `delta`."""
         return band_beta(self.beta, self.band_of(posterior, n_parameters, t, share))
 
     def band_of(
         self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
     ) -> WidthInputs:
-        """Return the quantities that a schedule may use, as in `beta_of`."""
+        """Return the inputs of the schedule for the same arguments as `beta_of`."""
         return WidthInputs(
             t=t,
             delta=self.delta * share,
@@ -443,23 +448,23 @@ class UCBPolicy(Policy):
 
 @settings
 class OneModelUCB(UCBPolicy):
-    """Base class of policies whose single model is fixed when the search starts.
+    """Base class of policies that use a single model.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        The model's kernel, used unchanged. None: Matern-5/2 with a length scale fitted
-        once, by maximum likelihood on the initial design.
+        Kernel of the model, used without changes. If None, a Matern-5/2 kernel is
+        fitted once to the initial design by maximum likelihood.
     """
 
     def first_theta(self, setup: Setup, models: Models) -> float:
-        """Return the factor on the kernel's length scales; 1 if the kernel is given."""
+        """Return the length scale factor of the kernel, or 1 if a kernel is given."""
         if self.kernel is not None:
             return 1.0
         return initial_length_scale(self.base_kernel(), setup, models)
 
     def candidate(self, state: Any) -> Candidate:
-        """Return the model with `theta` from the state."""
+        """Return the model, using the length scale factor `theta` of the state."""
         if self.kernel is not None:
             return Candidate(self.kernel)
         return length_scale_candidate(self.base_kernel(), state.theta)

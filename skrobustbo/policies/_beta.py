@@ -1,9 +1,9 @@
-"""Widths of confidence bands: beta in mu + beta sigma.
+"""Schedules for beta, the width of a confidence band in standard deviations.
 
-Here, beta multiplies the standard deviation; some papers write beta**(1/2) sigma
-instead. B bounds the norm of the objective, s is the standard deviation of the noise, I
-is the information gain of the points seen, and the band holds with probability 1 -
-delta.
+The upper confidence bound is mu + beta sigma; some papers write beta**(1/2) instead of
+beta. In the formulas, B is a bound on the norm of the objective, s is the standard
+deviation of the noise, and I is the information gain of the points seen so far. The
+band holds with probability 1 - delta.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ GREEDY_SHARE = 1 - 1 / math.e
 
 
 def greedy_gain(kernel: Kernel, points: Array, n: int, noise: float) -> float:
-    """Return the information gain of `n` points chosen greedily, 1/2 log|I + K/s**2|.
+    """Return the information gain of `n` greedily chosen points.
 
-    Each choice has the largest posterior variance, found by a pivoted Cholesky
-    decomposition of K + s**2 I. With noise, a point may be chosen more than once.
+    The gain is 1/2 log|I + K/s**2|. In each step, the point with the largest posterior
+    variance is chosen, using a pivoted Cholesky decomposition of K + s**2 I. Because of
+    the noise, a point may be chosen more than once.
     """
     variance = np.array(kernel.diag(points), dtype=float)
     rows = np.empty((n, len(points)))  # row i: covariance with choice i, whitened
@@ -46,18 +47,20 @@ def greedy_gain(kernel: Kernel, points: Array, n: int, noise: float) -> float:
 
 
 def bound_gain(kernel: Kernel, points: Array, n: int, noise: float) -> float:
-    """Return an upper bound on the maximum information gain of `n` of `points`.
+    """Return an upper bound on the information gain of any `n` of the points.
 
-    The gain of n points is submodular, so the greedy choice reaches at least 1 - 1/e of
-    the maximum. For a sample of a space, this estimates the bound for the space.
+    The information gain is submodular, so greedy selection reaches at least 1 - 1/e of
+    the maximum. If the points are a sample from a space, the result is an estimate of
+    the bound for the space.
     """
     return greedy_gain(kernel, points, n, noise) / GREEDY_SHARE
 
 
 def log_beta(t: int, c1: float = 0.8, c2: float = 4.0) -> float:
-    """Return the logarithmic schedule, beta**2 = max(0, c1 ln(c2 t)).
+    """Return beta = sqrt(max(0, c1 ln(c2 t))), the logarithmic schedule.
 
-    Brunzema et al., event-triggered time-varying BO, section 6.
+    The schedule is from Brunzema et al., "Event-triggered time-varying Bayesian
+    optimization", section 6.
     """
     return math.sqrt(max(0.0, c1 * math.log(c2 * t)))
 
@@ -65,8 +68,8 @@ def log_beta(t: int, c1: float = 0.8, c2: float = 4.0) -> float:
 def igp_beta(norm: float, noise: float, gain: float, delta: float) -> float:
     """Return B + s sqrt(2 (I + 1 + ln(1/delta))) (Chowdhury and Gopalan 2017).
 
-    This is the formula as printed. With a posterior regularised by s**2, it is a bound
-    only if s >= 1.
+    This is the published form of the formula. For a posterior regularised by s**2, it
+    is a valid bound only if s >= 1.
     """
     return norm + noise * math.sqrt(2 * (gain + 1 + math.log(1 / delta)))
 
@@ -79,7 +82,7 @@ def a_gp_beta(norm: float, noise: float, gain: float, delta: float) -> float:
 def self_normalised_beta(norm: float, gain: float, delta: float) -> float:
     """Return B + sqrt(2 (I + ln(1/delta))) (Abbasi-Yadkori 2013).
 
-    This is a valid bound for our posterior and any noise.
+    The bound is valid for the posterior used here and any noise level.
     """
     return norm + math.sqrt(2 * (gain + math.log(1 / delta)))
 
@@ -87,9 +90,10 @@ def self_normalised_beta(norm: float, gain: float, delta: float) -> float:
 def bayes_finite_beta(n_points: int | None, t: int, delta: float) -> float:
     """Return sqrt(2 ln(m pi**2 t**2 / (6 delta))) for a space of m points.
 
-    It applies to an objective drawn from the Gaussian process (Ziomek et al., Beyond
-    lengthscales, Theorem 3.1, which has 3 instead of 6 because the band gets half of
-    its delta). Raises an error if m is None (infinitely many points).
+    The objective must be a sample from the Gaussian process. The formula is from Ziomek
+    et al., "Beyond lengthscales", Theorem 3.1, which has 3 instead of 6 because it uses
+    only half of delta for the band. A ValueError is raised if `n_points` is None, which
+    means infinitely many points.
     """
     if n_points is None:
         raise ValueError(
@@ -102,13 +106,14 @@ def bayes_finite_beta(n_points: int | None, t: int, delta: float) -> float:
 def bayes_continuous_beta(
     d: int, t: int, delta: float, *, a: float = 1.0, b: float = 1.0, r: float = 1.0
 ) -> float:
-    """Return the schedule for an objective drawn from the process on [0, r]^d.
+    """Return beta for an objective that is a Gaussian process sample on [0, r]^d.
 
-    It is sqrt(2 ln(pi**2 t**2 / (3 delta)) + 2 d ln(d t**2 b r sqrt(ln(2 d a /
-    delta)))): Ziomek et al., Beyond lengthscales, Theorem 3.2 (their Theorem 4.2B
-    prints a smaller one). The second logarithm counts the points of a grid along one
-    parameter, at least one, so it is never negative here. Each partial derivative
-    exceeds L with probability at most a exp(-L**2 / b**2).
+    The formula is sqrt(2 ln(pi**2 t**2 / (3 delta)) + 2 d ln(d t**2 b r sqrt(ln(2 d a /
+    delta)))), from Ziomek et al., "Beyond lengthscales", Theorem 3.2. The formula
+    printed in their Theorem 4.2B is smaller. The argument of the second logarithm is
+    the number of grid points along one parameter, so it is set to at least 1. Each
+    partial derivative is assumed to exceed L with a probability of at most a exp(-L**2
+    / b**2).
     """
     slope = b * math.sqrt(max(0.0, math.log(2 * d * a / delta)))
     grid = max(1.0, d * t**2 * r * slope)
@@ -118,11 +123,12 @@ def bayes_continuous_beta(
 
 
 def bayes_changing_beta(d: int, t: int, delta: float) -> float:
-    """Return the schedule for a process on the unit cube that changes with time.
+    """Return beta for a Gaussian process on the unit cube that changes over time.
 
-    With p = pi**2 t**2 / (3 delta), it is sqrt(2 ln(2 p) + 2 d ln(d t**2 sqrt(ln(2 d
-    p)))): Brunzema et al., event-triggered time-varying BO, Theorem 1, with a_1 = b_1 =
-    1. As in `bayes_continuous_beta`, a grid has at least one point.
+    With p = pi**2 t**2 / (3 delta), the formula is sqrt(2 ln(2 p) + 2 d ln(d t**2
+    sqrt(ln(2 d p)))). It is from Brunzema et al., "Event-triggered time-varying
+    Bayesian optimization", Theorem 1, for a_1 = b_1 = 1. As in `bayes_continuous_beta`,
+    the grid has at least one point.
     """
     p = math.pi**2 * t**2 / (3 * delta)
     grid = d * t**2 * math.sqrt(max(0.0, math.log(2 * d * p)))
@@ -132,9 +138,10 @@ def bayes_changing_beta(d: int, t: int, delta: float) -> float:
 def rate_gain(n: int, theta: float, d: int, nu: float) -> float:
     """Return the growth rate of the maximum information gain after `n` points.
 
-    Ziomek et al., Proposition 2.2, with the Matern exponent of its proof
-    (Appendix A): theta**-d ln(n)**(d+1) for RBF (`nu` infinite), and
-    theta**-d n**(d/(2 nu+d)) ln(n)**(2 nu/(2 nu+d)) for Matern. Zero for n = 0.
+    The rate is theta**-d ln(n)**(d+1) for the RBF kernel, which has an infinite `nu`,
+    and theta**-d n**(d/(2 nu+d)) ln(n)**(2 nu/(2 nu+d)) for Matern kernels. For n = 0,
+    it is 0. The formulas are from Ziomek et al., Proposition 2.2, with the Matern
+    exponent from the proof in Appendix A.
     """
     if n == 0:
         return 0.0
@@ -153,7 +160,7 @@ def _rate_gain_of(posterior: Posterior, d: int) -> float:
 
 
 def checked_smoothness(kernel: Any) -> float:
-    """Return nu of a Matern or RBF kernel; ValueError for others."""
+    """Return nu of a Matern or RBF kernel, or raise a ValueError."""
     nu = smoothness(kernel)
     if nu is None:
         raise ValueError(
@@ -184,7 +191,7 @@ GAINS: dict[str, Callable[[Posterior, int], float]] = {
 
 @dataclass(frozen=True)
 class WidthInputs:
-    """Quantities that a schedule may use."""
+    """Inputs that are available to a schedule for beta."""
 
     t: int  # number of the query, from 1
     delta: float
@@ -214,12 +221,12 @@ _OF_NORM = ("igp", "a-gp", "self-normalised")
 
 
 def depends_on_norm(beta: float | str) -> bool:
-    """Return whether a `beta` setting grows with the norm bound."""
+    """Return whether a `beta` setting depends on the norm bound."""
     return beta in _OF_NORM
 
 
 def band_beta(beta: float | str, band: WidthInputs) -> float:
-    """Return the value of beta for a `beta` setting."""
+    """Return the value of beta for a number or the name of a schedule."""
     return _SCHEDULES[beta](band) if isinstance(beta, str) else float(beta)
 
 

@@ -47,13 +47,13 @@ class BOHOState:
     Attributes
     ----------
     upper : list of float
-        theta^U: one bound, or one per parameter.
+        Upper bound theta^U on the length scales, or one upper bound per parameter.
     t : int
         Number of queries told so far.
     confident : int
-        E: number of consecutive over-confident steps.
+        Number E of consecutive steps in which the model was over-confident.
     theta : list of float
-        The latest length scales; empty at first.
+        The latest length scales. Empty before the first estimate.
     """
 
     upper: LengthScales
@@ -73,12 +73,12 @@ class _Fitted(Predicted):
 class BOHO(Policy, name="boho"):
     """Bayesian optimisation with hyperparameter optimisation (Wang, de Freitas 2014).
 
-    This is expected improvement with maximum likelihood length scales. The upper bounds
-    of the length scales shrink when the model is over-confident, that is, when it
-    repeatedly asks for points at which its standard deviation is smaller than the noise
-    of one observation.
+    This policy maximises the expected improvement with maximum likelihood length
+    scales. The upper bounds on the length scales shrink if the model is over-confident.
+    This is the case if it repeatedly chooses points at which its standard deviation is
+    smaller than that of the noise.
 
-    Pseudo-code (Algorithm 1; I: information gain of the points seen)::
+    Pseudo-code of Algorithm 1 (I: information gain of the points seen so far)::
 
          1  E = 0
          2  for t = 1, 2, ...
@@ -99,34 +99,36 @@ class BOHO(Policy, name="boho"):
                     ln(2 t^2 pi^2 / (3 delta)) I) + ln(t^2 pi^2 / (3 delta))
         16  end for
 
-    Here, lines 14 and 15 run at the start of the next step, and once on the initial
-    design. Line 15 includes the square root that the paper's theorem needs, because nu
-    multiplies a standard deviation and xi is a variance; the paper's box prints xi
-    itself. nu is the maximum likelihood factor on the standard deviation, clipped to
-    this range.
+    In this implementation, lines 14 and 15 run at the start of the next step, and once
+    for the initial design. Line 15 includes the square root that the theorem requires,
+    because nu multiplies a standard deviation and xi is a variance. The printed
+    algorithm omits the square root. The value of nu is the maximum likelihood estimate
+    of this factor, clipped to the range in line 15.
 
     Parameters
     ----------
     {kernel}
     lower : float or sequence of float, default=0.005
-        theta^L, in unit-cube coordinates; a sequence gives one bound per parameter.
+        Lower bound theta^L on the length scales, in unit-cube coordinates. A sequence
+        specifies one bound per parameter.
     upper : float, sequence of float or None, default=None
-        theta^U at the start. None: the diameter of the space.
+        Initial upper bound theta^U on the length scales. If None, it is the diameter of
+        the space.
     anisotropic : bool, default=True
-        Whether to use one length scale per parameter instead of one for all.
+        Whether to use a separate length scale for each parameter.
     threshold : float, default=1.0
-        t_sigma in line 4.
+        The factor t_sigma in line 4.
     shrink : float, default=0.5
-        p in line 11.
+        The factor p in line 11.
     nu : float or None, default=None
-        A fixed factor on the standard deviation instead of line 15.
+        Fixed value of nu. If None, nu is computed in line 15.
     nu_range : (float, float), default=(0.001, 1.0)
-        c1 and c2 in line 15.
+        The constants c1 and c2 in line 15.
     incumbent : {"mu", "f"}, default="mu"
-        The value to improve on: the largest posterior mean, or the best told value. For
-        candidates stopped by a race, estimates do not count as told values.
+        Value to improve on: the largest posterior mean for "mu", or the best told value
+        for "f". Estimated values of candidates stopped by a race are not considered.
     delta : float, default=0.1
-        delta in line 15; the paper gives no value.
+        The probability delta in line 15, which is not specified in the paper.
     {inherited}
 
     Examples
@@ -160,7 +162,7 @@ class BOHO(Policy, name="boho"):
         require(pair, self, "nu_range", "two positive numbers, the smaller first")
 
     def start(self, setup: Setup, models: Models) -> BOHOState:
-        """Return a state with the initial bounds."""
+        """Return a state with the initial upper bounds."""
         n = len(models.groups) if self.anisotropic else 1
         for name in ("lower", "upper"):
             given = np.size(getattr(self, name))
@@ -173,7 +175,7 @@ class BOHO(Policy, name="boho"):
     def suggest(
         self, state: BOHOState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Estimate within the bounds, then return the best expected improvement."""
+        """Return the point with the largest expected improvement, after fitting."""
         theta = self._estimate(state, models)
         posterior = models[estimated_model(self, models, theta)]
         t = state.t + len(pending) + 1  # line 2
@@ -202,7 +204,7 @@ class BOHO(Policy, name="boho"):
         )
 
     def scale(self, posterior: Posterior, t: int) -> float:
-        """Return nu at query t."""
+        """Return the value of nu at query `t`."""
         if self.nu is not None:
             return float(self.nu)
         root = math.sqrt(self.xi(posterior.information_gain, t))
@@ -215,7 +217,7 @@ class BOHO(Policy, name="boho"):
         return gain + math.sqrt((math.log(2) + log) * gain) + log
 
     def learn(self, state: BOHOState, metadata: Metadata, history: Told) -> None:
-        """Count over-confident steps; lower the bounds after five consecutive ones."""
+        """Reduce the upper bounds after five consecutive over-confident steps."""
         state.t += 1  # line 9, line 16
         state.theta = metadata["theta"]
         if metadata["confident"]:  # line 4
@@ -227,12 +229,12 @@ class BOHO(Policy, name="boho"):
             state.confident = 0  # line 12, line 13
 
     def shrunk(self, upper: Sequence[float]) -> list[float]:
-        """Return the next upper bounds."""
+        """Return the reduced upper bounds."""
         largest = self.shrink * max(upper, default=0.0)
         lower = np.broadcast_to(self.lower, len(upper))
         capped = [min(largest, bound) for bound in upper]
         return [max(u, float(b)) for u, b in zip(capped, lower, strict=True)]  # line 11
 
     def alive(self, state: BOHOState) -> list[Survivor]:
-        """Return the latest estimate."""
+        """Return the name and length scales of the latest model."""
         return estimated(state.theta)

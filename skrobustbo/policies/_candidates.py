@@ -1,4 +1,4 @@
-"""Finite sets of candidate models, and the base class of policies that use them."""
+"""Finite sets of candidate models and a base class of policies that use them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 
 Given = Sequence[Kernel | Candidate]
 
-#: Default candidates: the estimated length scale and its successive halves.
+#: Number of default candidates, each with half the length scale of the previous one.
 HALVES = 5
 
 
 def candidate_models(
     given: Given | None, kernel: Kernel, thetas: Sequence[float]
 ) -> list[Candidate]:
-    """Return the given candidates or, by default, candidates with the length scales.
+    """Return the given candidates, or default candidates with the length scales.
 
-    Repeated labels are numbered, because labels do not show prior means.
+    Duplicate labels are numbered, because a label does not include the prior mean.
     """
     if given is None:
         return [length_scale_candidate(kernel, theta) for theta in thetas]
@@ -41,7 +41,7 @@ def candidate_models(
 
 
 def numbered(labels: Sequence[str]) -> list[str]:
-    """Return the labels, with numbers added to repeated ones."""
+    """Return the labels, with a number appended to each duplicate."""
     return [
         f"{label} #{i + 1}" if labels.count(label) > 1 else label
         for i, label in enumerate(labels)
@@ -53,7 +53,7 @@ def _are_distinct(indices: list[int]) -> bool:
 
 
 class Promise(TypedDict):
-    """A model's prediction for a query, in units of the objective."""
+    """Prediction of a model for a query, in units of the objective."""
 
     candidate: Count
     mean: float
@@ -61,7 +61,7 @@ class Promise(TypedDict):
 
 
 class QueryBound(Promise):
-    """A model's prediction for a told query."""
+    """Prediction of a model for a query whose value has been told."""
 
     query: IndexTold
 
@@ -73,9 +73,9 @@ class CandidateState(PolicyState):
     Attributes
     ----------
     thetas : list of float
-        Length scales of the default candidates; empty if candidates were given.
+        Length scales of the default candidates. Empty if candidates were given.
     survivors : list of int
-        U: indices of the candidates that have not been eliminated.
+        Indices of the candidates that have not been eliminated.
     """
 
     thetas: list[Positive] = field(default_factory=list)
@@ -89,21 +89,23 @@ class CandidatePolicy(UCBPolicy):
     Parameters
     ----------
     candidates : list of Kernel or Candidate, default=None
-        The models. None: `kernel` with length scales of 2**-i, i = 0, ..., 4, times the
-        maximum likelihood estimate on the initial design.
+        The candidate models. If None, there are five models with the given kernel and
+        length scales of 2**-i times the maximum likelihood estimate for the initial
+        design, where i = 0, ..., 4.
     kernel : Kernel, default=None
-        The kernel of the default candidates at length scale 1; Matern-5/2 if None.
+        Base kernel, rescaled by the length scales of the default candidates. If None, a
+        Matern-5/2 kernel is used.
     """
 
     state_type: ClassVar[type] = CandidateState
-    #: Share of delta that each band gets.
+    #: Share of delta that is allotted to each confidence band.
     share: ClassVar[float] = 1.0
 
     candidates: Given | None = field(default=None, kw_only=False)
     kernel: Kernel | None = None
 
     def given(self) -> Given | None:
-        """Return the candidates in the settings, or None to use the default ones."""
+        """Return the candidates in the settings, or None for the default ones."""
         return self.candidates
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
@@ -112,25 +114,25 @@ class CandidatePolicy(UCBPolicy):
         return [theta * 2.0**-i for i in range(HALVES)]
 
     def start(self, setup: Setup, models: Models) -> Any:
-        """Return a state in which every candidate survives."""
+        """Return the initial state, which contains every candidate."""
         given = self.given()
         thetas = [] if given else self.default_length_scales(setup, models)
         survivors = list(range(len(given or thetas)))
         return self.state_type(setup.n_parameters, thetas, survivors)  # line 1
 
     def n_introduced(self, state: CandidateState) -> int:
-        """Return |U| before any elimination."""
+        """Return the number of candidates before any elimination."""
         return len(self.given() or state.thetas)
 
     def surviving(self, state: CandidateState) -> list[Candidate]:
-        """Return U, the surviving models."""
+        """Return the surviving models."""
         every = candidate_models(self.given(), self.base_kernel(), state.thetas)
         return [every[i] for i in state.survivors]
 
     def bands(
         self, state: CandidateState, models: Models, pending: Pending
     ) -> list[tuple[Posterior, float]]:
-        """Return the posterior and beta of every survivor at the next query."""
+        """Return the posterior and beta of each surviving model for the next query."""
         t = state.t + len(pending) + 1
         posteriors = [models[candidate] for candidate in self.surviving(state)]
         d = state.n_parameters
@@ -138,21 +140,21 @@ class CandidatePolicy(UCBPolicy):
 
 
 class RegretBalancer:
-    """The rule that shares evaluations among models, or among branches of a space.
+    """Rule that distributes evaluations among models or branches of a space.
 
-    This is the rule of Ziomek, Adachi and Osborne (2024) for any kind of candidate.
-    Each query goes to the candidate that would have the smallest suspected regret after
-    it. Candidates that do worse than they promised are eliminated. Line numbers refer
-    to `HBGPUCB`.
+    The rule of Ziomek, Adachi and Osborne (2024) is applied to any kind of candidate.
+    Each query is assigned to the candidate with the smallest suspected regret,
+    including the regret of the new query. Candidates whose results are worse than
+    predicted are eliminated. Line numbers refer to the pseudo-code of `HBGPUCB`.
 
     Parameters
     ----------
     noise : float
-        Standard deviation of the noise, in the model's units.
+        Standard deviation of the noise, in units of the model.
     delta : float
-        Probability that noise eliminates the right candidate.
+        Probability that the correct candidate is eliminated because of noise.
     least : int, default=1
-        Number of successful queries before a candidate may be eliminated.
+        Number of successful queries that a candidate needs before it can be eliminated.
     """
 
     def __init__(self, noise: float, delta: float, least: int = 1) -> None:
@@ -160,7 +162,10 @@ class RegretBalancer:
 
     @staticmethod
     def counts(members: Sequence[Sequence[int]], pending: Iterable[int]) -> list[int]:
-        """Return |S| + 1 of each candidate, counting pending queries."""
+        """Return the number of queries of each candidate after its next query.
+
+        Pending queries are included.
+        """
         n = [len(queries) + 1 for queries in members]  # line 3
         for candidate in pending:
             n[candidate] += 1
@@ -168,18 +173,18 @@ class RegretBalancer:
 
     @staticmethod
     def turn(R: Mapping[int, float]) -> int:
-        """Return the candidate of least suspected regret; ties go to the first."""
+        """Return the first candidate with the smallest suspected regret."""
         return min(R, key=R.__getitem__)  # line 3
 
     def survivors(
         self, z: Mapping[int, Array], slack: Mapping[int, float], n: int, t: int
     ) -> list[int]:
-        """Return the candidates that have not done worse than they promised.
+        """Return the candidates whose results are not worse than predicted.
 
-        A candidate that attains the maximum in line 11 stays, so the last one is never
-        removed. `z` holds the finite values of each candidate's queries and `slack`
-        holds their mean of 2 beta sigma, both in the model's units; `n` and `t` count
-        candidates and queries.
+        The candidate that attains the maximum in line 11 is always kept, so at least
+        one candidate survives. The finite values of each candidate are in `z`, and the
+        mean of 2 beta sigma over its queries is in `slack`, both in units of the model.
+        The total numbers of candidates and queries are `n` and `t`.
         """
         xi = self.xi(n, t)
         m = {i: float(v.mean()) for i, v in z.items() if len(v)}  # line 9
@@ -192,6 +197,6 @@ class RegretBalancer:
         ]
 
     def xi(self, n: int, t: int) -> float:
-        """Return the noise term of line 9, for Gaussian noise."""
+        """Return the noise term xi_t in line 9, which assumes Gaussian noise."""
         tail = math.log(n * math.pi**2 * t**2 / (3 * self.delta))  # line 9
         return 2 * self.noise**2 * tail  # line 9

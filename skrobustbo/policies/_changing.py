@@ -1,9 +1,8 @@
-"""Policies for objectives f_t that change with the query t.
+"""Policies for objectives that change over time.
 
-Some policies forget the past at once, triggered by an event, a clock or a sliding
-window: their models are static, and old values are left out of the data D. Others
-forget gradually, by kernels in time or fading weights: all values stay in the data, but
-old ones count less.
+Some policies use static models and discard old values after an event, after a fixed
+number of steps, or with a sliding window. Other policies keep all values but reduce the
+influence of old ones, using kernels over time or decreasing weights.
 """
 
 from __future__ import annotations
@@ -70,10 +69,10 @@ class ChangingState(PolicyState):
     horizon : int or None
         Number of planned evaluations.
     theta : float
-        Factor on the kernel's length scales.
+        Factor that multiplies the length scales of the kernel.
     estimate : list of float
-        With ``hyperparameters="map"``, the latest length scales, one per encoded
-        column, and the output variance. Empty otherwise, and before the first estimate.
+        The latest estimate for ``hyperparameters="map"``: one length scale per encoded
+        column, followed by the output variance. Empty if there is no estimate.
     """
 
     horizon: Horizon
@@ -85,20 +84,21 @@ class ChangingState(PolicyState):
 class ChangingUCB(OneModelUCB):
     """Base class of the policies for changing objectives.
 
-    By default, a point may be asked again: its value may have changed.
+    By default, a point may be evaluated more than once, because its value may change.
 
     Parameters
     ----------
     hyperparameters : {"map"} or None, default=None
-        "map": before each query, find the length scale of each parameter and the output
-        variance of the model, from 0.01 to 20, with the highest posterior given the
-        values in use. `kernel` is then the kernel at length scale 1. None: keep them
-        fixed.
+        If "map", the length scale of each parameter and the output variance, which is
+        between 0.01 and 20, are estimated from the values in use before each query. The
+        length scales of `kernel` are multiplied by the estimates. If None, the
+        hyperparameters are fixed.
     prior : Prior, default=None
-        With "map", the prior of each length scale. None: log-normal with median 0.7 and
-        sigma 1.5. The variance has a flat prior.
+        Prior of each length scale for ``hyperparameters="map"``. If None, a log-normal
+        prior with median 0.7 and sigma 1.5 is used. The output variance has a flat
+        prior.
     c1, c2 : float, default=0.8, 4.0
-        Constants of "log": beta**2 = max(0, c1 ln(c2 t)).
+        Constants of the schedule "log", where beta**2 is max(0, c1 ln(c2 t)).
     """
 
     state_type: ClassVar[type] = ChangingState
@@ -118,17 +118,17 @@ class ChangingUCB(OneModelUCB):
         return replace(state, **self._begun(state))
 
     def _begun(self, state: Any) -> dict[str, Any]:
-        """Return further initial fields of the state."""
+        """Return the initial values of further fields of the state."""
         return {}
 
     def width(self, state: ChangingState, posterior: Posterior, t: int) -> float:
-        """Return beta at query `t`, with the constants c1 and c2 for "log"."""
+        """Return beta at query `t`, using `c1` and `c2` for the schedule "log"."""
         if self.beta == "log":
             return log_beta(t, self.c1, self.c2)
         return self.beta_of(posterior, state.n_parameters, t)
 
     def candidate(self, state: Any) -> Candidate:
-        """Return the model, from the latest estimate if there is one."""
+        """Return the model, using the latest estimate if there is one."""
         if not state.estimate:
             return super().candidate(state)
         *columns, variance = state.estimate
@@ -137,19 +137,19 @@ class ChangingUCB(OneModelUCB):
         return replace(model, label=f"{model.label},variance={variance:.3g}")
 
     def remembered(self, state: Any, models: Models) -> Models:
-        """Return the models of the values in use; by default, static models."""
+        """Return the surrogate models for the values in use."""
         return models.since(self.oldest(state, models.n))
 
     def posterior(self, state: Any, models: Models) -> Posterior:
-        """Return the posterior of the objective at present."""
+        """Return the posterior of the current objective."""
         return self.remembered(state, models)[self.candidate(state)]
 
     def in_time(self, state: Any) -> Kernel | None:
-        """Return the kernel in time that multiplies the one in space, if any."""
+        """Return the kernel over time, or None if the model is static."""
         return None
 
     def estimated(self, state: Any, models: Models) -> Any:
-        """Return the state with the hyperparameters of highest posterior."""
+        """Return the state with updated estimates of the hyperparameters."""
         if self.hyperparameters is None:
             return state
         groups = models.groups
@@ -172,7 +172,7 @@ class ChangingUCB(OneModelUCB):
     def suggest(
         self, state: Any, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the maximiser of the bound given the values in use."""
+        """Return the point with the highest upper confidence bound."""
         state = self.estimated(state, models)
         posterior = self.posterior(state, models)
         t = state.t + len(pending) + 1  # line 2; line 1 if all values stay in the data
@@ -185,14 +185,14 @@ class ChangingUCB(OneModelUCB):
     def _evidence(
         self, state: Any, models: Models, posterior: Posterior, x: Array
     ) -> Metadata:
-        """Return the data, besides the prediction, that `learn` needs for this step."""
+        """Return additional metadata that `learn` needs for this query."""
         return {}
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
-        """Return the point to deploy now, encoded.
+        """Return the point to deploy for the current objective, in encoded form.
 
-        This is the point with the best posterior mean at present among the finite
-        values in use or, if there are none, among all finite values.
+        Among the points with finite values in use, this is the point with the largest
+        posterior mean. If there are none, all points with finite values are considered.
         """
         if state is None:
             return super().recommend(state, models, history)
@@ -210,8 +210,9 @@ def block_length(epsilon: float, kernel: Kernel, d: int) -> float:
     """Return the block length 12 epsilon**-p for a rate of change epsilon.
 
     For RBF kernels, p = 1/4. For Matern kernels with nu > 2, p = 1/(4 - k), where k =
-    d(d+1) / (2 nu + d(d+1)) (Brunzema et al., Corollary 1, which gives the length up to
-    a factor; 12 is used for both).
+    d(d+1) / (2 nu + d(d+1)). These exponents are from Brunzema et al., Corollary 1,
+    which specifies the length up to a constant factor. The factor is 12 for both
+    kernels.
     """
     if epsilon == 0:
         return math.inf
@@ -221,7 +222,7 @@ def block_length(epsilon: float, kernel: Kernel, d: int) -> float:
 
 
 def check_block_length(policy: ChangingUCB, name: str, instead: str) -> None:
-    """Raise a ValueError if `block_length` has no exponent for the kernel."""
+    """Raise a ValueError if `block_length` does not support the kernel."""
     nu = smoothness(policy.base_kernel())
     if nu is None or not nu > 2:
         raise ValueError(
@@ -233,18 +234,19 @@ def check_block_length(policy: ChangingUCB, name: str, instead: str) -> None:
 
 @settings
 class BudgetedUCB(ChangingUCB):
-    """Base class of policies that know the total variation of the objective.
+    """Base class of policies for objectives with a known total variation.
 
     Parameters
     ----------
     budget : float, default=1.0
-        B_T, in the model's units. T is the horizon, or 100 if there is none.
+        Bound B_T on the total variation of the objective, in units of the model. T is
+        the horizon, or 100 if there is no horizon.
     """
 
     budget: Positive = 1.0
 
     def check_memory(self, instead: str) -> None:
-        """Raise a ValueError unless the budget or a setting gives a memory."""
+        """Raise a ValueError if the memory length is neither given nor computable."""
         if getattr(self, instead) is None and smoothness(self.base_kernel()) is None:
             raise ValueError(
                 f"The 'budget' of {type(self).__name__} gives a length of memory for "
@@ -253,10 +255,10 @@ class BudgetedUCB(ChangingUCB):
             )
 
     def memory(self, state: ChangingState) -> float:
-        """Return the memory H = gamma_T**(1/4) sqrt(T / B_T) for the budget.
+        """Return the memory length H = gamma_T**(1/4) sqrt(T / B_T).
 
-        gamma_T is the growth rate of the information gain, at most
-        T/2 ln(1 + noise**-2).
+        Here, gamma_T is the growth rate of the information gain, limited to T/2 ln(1 +
+        noise**-2).
         """
         kernel, d = self.candidate(state).kernel, state.n_parameters
         T = state.horizon or _DEFAULT_HORIZON
@@ -273,20 +275,20 @@ class BudgetedUCB(ChangingUCB):
 
 @dataclass
 class ResetState(ChangingState):
-    """Run-time state of a policy that resets its data.
+    """Run-time state of policies that reset their data.
 
     Attributes
     ----------
     step : int
-        t': number of the next query to be told since the last reset, from 1.
+        Number t' of the next query to be told, counted from 1 after each reset.
     first : int
         History index of the oldest value in use.
     n_resets : int
         Number of resets so far.
     low : int
-        N_low: smallest t' at which an event may reset.
+        Smallest value N_low of t' at which an event can trigger a reset.
     up : int or None
-        N_up: the t' at which the clock resets; None for never.
+        Value N_up of t' at which a reset always takes place, or None.
     """
 
     step: Annotated[Count, lambda step: step > 0] = 1
@@ -298,7 +300,7 @@ class ResetState(ChangingState):
 
 @settings
 class ResettingUCB(ChangingUCB):
-    """GP-UCB that forgets all data except the last value when it resets."""
+    """Base class of policies that discard all data except the last value on a reset."""
 
     state_type: ClassVar[type] = ResetState
 
@@ -310,14 +312,14 @@ class ResettingUCB(ChangingUCB):
         return {"low": low, "up": up}
 
     def _window(self, state: ResetState) -> tuple[int, int | None]:
-        """Return N_low and N_up."""
+        """Return N_low and N_up, the limits of the reset window."""
         raise NotImplementedError
 
     def oldest(self, state: ResetState, n: int) -> int:
         return state.first
 
     def learn(self, state: ResetState, metadata: Metadata, history: Told) -> bool:
-        """Add the value to the data, or reset the data to it."""
+        """Add the last value to the data, or reset the data to this value."""
         super().learn(state, metadata, history)
         values = history.values  # line 4
         reset = self._event(state, metadata, values) or state.step == state.up  # line 5
@@ -329,12 +331,12 @@ class ResettingUCB(ChangingUCB):
         return reset
 
     def _event(self, state: ResetState, metadata: Metadata, values: Array) -> bool:
-        """Return whether the last value contradicts the data before it."""
+        """Return whether the last value contradicts the previous data."""
         return False
 
 
 class _Evidence(Predicted):
-    """Metadata of `ETGPUCB`, for its trigger."""
+    """Metadata that the trigger of `ETGPUCB` needs."""
 
     deviation: float
     unit: float
@@ -345,8 +347,9 @@ class _Evidence(Predicted):
 class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
     """Event-triggered GP-UCB (Brunzema et al., Algorithm 1 with Lemma 3).
 
-    The policy treats the objective as static until a value contradicts the model. Then
-    it forgets all data except this value. You do not need to know a rate of change.
+    The policy assumes that the objective is static until a value contradicts the model.
+    It then discards all data except this value. The rate of change does not need to be
+    known.
 
     Pseudo-code (D: data in use; t': queries since the last reset, including this one)::
 
@@ -358,37 +361,38 @@ class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
         6          D = {(x_t, y_t)}; t' = 1
         7      else
         8          add (x_t, y_t) to D; t' = t' + 1
-           where the event is, with mu_D and sigma_D as they were before y_t,
+           where an event is defined by mu_D and sigma_D before y_t is added:
         9      rho = 2 ln(2 pi_t' / delta_b), with pi_t' = pi**2 t'**2 / 6
        10      w = noise sqrt(2 ln(2 pi_t' / delta_b)), at most noise_cap
        11      |y_t - mu_D(x_t)| > sqrt(rho) sigma_D(x_t) + w
 
-    In beta_t, t counts all queries. Failed evaluations count as steps but not as
-    events. The same applies to queries made before the last reset, because their
-    predictions used data that have since been forgotten.
+    In beta_t, all queries are counted. Failed evaluations count as steps but are never
+    events. The same applies to queries that were made before the last reset, because
+    their predictions used data that have been discarded.
 
     Parameters
     ----------
     {kernel}
     delta_b : float or None, default=0.1
-        Probability of any event while the objective does not change. None turns off the
-        trigger, so resets happen only at t' = N_up.
+        Probability that an event occurs while the objective does not change. If None,
+        the trigger is turned off, and resets take place only at t' = N_up.
     n_low, n_up : int, default=None
-        The reset window. None: from `epsilon_bounds` or, if these are None, 1 and
-        never.
+        Limits of the reset window. If None, they are computed from `epsilon_bounds`, if
+        given. Otherwise, N_low is 1 and there is no N_up.
     epsilon_bounds : (float, float), default=None
-        Smallest and largest rates of change per query. They give N_up and N_low,
-        respectively, as ceil(12 epsilon**(-1/4)), with a different exponent for Matern
-        kernels (Corollary 1), but at most the horizon. If the smallest rate is 0, there
-        is no N_up.
+        Smallest and largest rates of change per query, which determine N_up and N_low,
+        respectively. Both limits are ceil(12 epsilon**(-1/4)), with a different
+        exponent for Matern kernels (Corollary 1), and at most the horizon. If the
+        smallest rate is 0, there is no N_up.
     noise_cap : float, default=None
-        Cap on w, in the model's units. It keeps the trigger sensitive in long blocks.
+        Upper limit of w, in units of the model. It keeps the trigger sensitive long
+        after a reset.
     c1, c2 : float, default=0.8, 4.0
-        Constants of "log": beta**2 = max(0, c1 ln(c2 t)). The paper's within-model
-        comparisons use c1 = 0.4.
+        Constants of the schedule "log", where beta**2 is max(0, c1 ln(c2 t)). The
+        within-model comparisons in the paper use c1 = 0.4.
     normalize_y : bool or (float, float), default=True
-        Whether to standardise the values for the model. A pair gives a fixed mean and
-        scale, which the guarantee of `delta_b` requires.
+        Whether to standardise the values for the model. A pair specifies a fixed mean
+        and scale, which is required for the guarantee of `delta_b`.
     {inherited}
 
     References
@@ -446,21 +450,21 @@ class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
         return gap > self.threshold(state.step, metadata["deviation"], metadata["unit"])
 
     def threshold(self, step: int, deviation: float, unit: float) -> float:
-        """Return the prediction error above which a value is an event.
+        """Return the prediction error above which a value is considered an event.
 
         Parameters
         ----------
         step : int
-            t', the step within the block.
+            Number t' of the step since the last reset.
         deviation : float
-            sigma_D(x_t), in units of the objective.
+            Standard deviation sigma_D(x_t), in units of the objective.
         unit : float
-            Scale of the model's units at that step.
+            Scale of the model's units at this step.
 
         Returns
         -------
         threshold : float
-            In units of the objective; infinite if the trigger is off.
+            Threshold in units of the objective, or infinity if the trigger is off.
         """
         if self.delta_b is None:
             return math.inf
@@ -476,7 +480,8 @@ class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
 class RGPUCB(ResettingUCB, name="r-gp-ucb"):
     """GP-UCB with periodic resets (Bogunovic, Scarlett, Cevher 2016).
 
-    The paper calls it R-GP-UCB. For the variant of Zhou and Shroff, see `BRGPUCB`.
+    This policy is called R-GP-UCB in the paper. See `BRGPUCB` for the variant by Zhou
+    and Shroff.
 
     Pseudo-code (D: data in use; t': queries since the last reset, including this one)::
 
@@ -493,11 +498,12 @@ class RGPUCB(ResettingUCB, name="r-gp-ucb"):
     ----------
     {kernel}
     period : int, default=None
-        N_const. None: from `epsilon`.
+        Number N_const of queries between resets. If None, it is computed from
+        `epsilon`.
     epsilon : float, default=0.03
-        Rate of change per query: N_const = ceil(12 epsilon**(-1/4)), with a different
-        exponent for Matern kernels, but at most the horizon. With 0, the policy never
-        resets.
+        Rate of change per query. If `period` is None, N_const is ceil(12
+        epsilon**(-1/4)), with a different exponent for Matern kernels. There are no
+        resets if `epsilon` is 0 or if N_const is not smaller than the horizon.
     {inherited}
 
     Examples
@@ -525,22 +531,23 @@ class RGPUCB(ResettingUCB, name="r-gp-ucb"):
 class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
     """GP-UCB with periodic resets for a variation budget (Zhou and Shroff 2021).
 
-    The authors call it R-GP-UCB. The budget B_T bounds the variation of the objective
-    over T queries: the sum of the norms of f_{t+1} - f_t in the kernel's space. The
-    period
+    The authors call this policy R-GP-UCB. The budget B_T is a bound on the total
+    variation of the objective over T queries, which is the sum of the norms of f_{t+1}
+    - f_t in the function space of the kernel. The period
 
         H = ceil(gamma_T**(1/4) sqrt(T / B_T))
 
-    balances the loss from learning again, T gamma_T / sqrt(H), and the loss from using
-    old data, B_T sqrt(gamma_T) H**(3/2). Both are then gamma_T**(7/8) B_T**(1/4)
-    T**(3/4). Here, gamma_T is the growth rate of the information gain, at most T/2 ln(1
-    + noise**-2).
+    balances the regret caused by resets, T gamma_T / sqrt(H), and the regret caused by
+    outdated data, B_T sqrt(gamma_T) H**(3/2). Both terms are then equal to
+    gamma_T**(7/8) B_T**(1/4) T**(3/4). Here, gamma_T is the growth rate of the
+    information gain, limited to T/2 ln(1 + noise**-2).
 
-    Resets, budget and norm agree with the source's abstract and with Brunzema et al.,
-    section 3. The order in T and B_T agrees with restarted linear bandits (Zhao et al.
-    2020, corrected version of 2021), because the source's bounds recover the linear
-    ones. The source's formulas were not available, so two things are unchecked: the
-    power of gamma_T, which follows from the balance, and the factor, which is 1 here.
+    The resets, the budget and its norm agree with the abstract of the paper and with
+    Brunzema et al., section 3. The order in T and B_T agrees with restarted linear
+    bandits (Zhao et al. 2020, corrected version of 2021), because the bounds in the
+    paper include the linear ones as a special case. The formulas in the paper were not
+    available, so the power of gamma_T, which follows from the balance, and the constant
+    factor of 1 are unverified.
 
     Pseudo-code (D: data in use; t': queries since the last reset, including this one)::
 
@@ -553,13 +560,14 @@ class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
         7      else
         8          add (x_t, y_t) to D; t' = t' + 1
 
-    As in all policies of this package, D keeps the value of the step of the reset.
+    As in all resetting policies of this package, D still contains the latest value
+    after a reset.
 
     Parameters
     ----------
     {kernel}
     period : int, default=None
-        H. None: from `budget`.
+        Number H of queries between resets. If None, it is computed from `budget`.
     {inherited}
 
     Examples
@@ -586,7 +594,7 @@ class _WindowState(ChangingState):
     Attributes
     ----------
     window : int
-        W: number of values in use.
+        Number W of values in use.
     """
 
     window: Count = 1
@@ -594,11 +602,11 @@ class _WindowState(ChangingState):
 
 @settings
 class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
-    """GP-UCB on a sliding window of the latest values (Zhou and Shroff 2021).
+    """GP-UCB with a sliding window of the latest values (Zhou and Shroff 2021).
 
-    The window for a variation budget equals the period of `BRGPUCB`, because the oldest
-    value in use is W queries old here and H queries old there. The comparison with the
-    source in `BRGPUCB` applies here too.
+    By default, the length of the window equals the period H of `BRGPUCB`, so the
+    maximum age of the values in use is the same in both policies. The comparison with
+    the paper in `BRGPUCB` also applies here.
 
     Pseudo-code (D: data in use)::
 
@@ -606,13 +614,14 @@ class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
         2  for t = 1, 2, ...
         3      x_t = argmax over x of mu_D(x) + beta_t sigma_D(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to D
-        5      D = the latest W of D
+        5      D = the latest W values of D
 
     Parameters
     ----------
     {kernel}
     window : int, default=None
-        W. None: ceil(gamma_T**(1/4) sqrt(T / B_T)), the period of `BRGPUCB`.
+        Number W of values in the window. If None, it is ceil(gamma_T**(1/4) sqrt(T /
+        B_T)), which is the period of `BRGPUCB`.
     {inherited}
 
     Examples
@@ -654,12 +663,12 @@ _Rate = Annotated[Finite, Consistent(lambda rate, at: at.policy._is_rate(rate))]
 
 @dataclass
 class ForgettingState(ChangingState):
-    """Run-time state of a policy that forgets gradually.
+    """Run-time state of policies that gradually forget old values.
 
     Attributes
     ----------
     rate : float
-        The rate of change in use, or the discount of the weights.
+        The current rate of change, or the discount factor of the weights.
     """
 
     rate: _Rate = 0.0
@@ -667,13 +676,13 @@ class ForgettingState(ChangingState):
 
 @settings
 class _TimedUCB(ChangingUCB):
-    """Base class of GP-UCB with the product of a kernel in space and one in time.
+    """Base class of policies that multiply a kernel over space by one over time.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        The kernel in space, used unchanged. None: Matern-5/2 with a length scale fitted
-        once, by maximum likelihood on the initial design.
+        Kernel over space, used without changes. If None, a Matern-5/2 kernel is fitted
+        once to the initial design by maximum likelihood.
     """
 
     state_type: ClassVar[type] = ForgettingState
@@ -684,7 +693,7 @@ class _TimedUCB(ChangingUCB):
     information_gain: Literal["posterior"] = field(default="posterior", init=False)
 
     def remembered(self, state: ForgettingState, models: Models) -> Models:
-        """Return the models of all values over points and time."""
+        """Return the surrogate models over space and time for all values."""
         return models.timed()
 
     def in_time(self, state: ForgettingState) -> Kernel:
@@ -695,7 +704,7 @@ class _TimedUCB(ChangingUCB):
         return self.remembered(state, models)[model]  # line 2
 
     def _over_time(self, state: ForgettingState, n_columns: int) -> Candidate:
-        """Return the model over space and time; time is the last column."""
+        """Return the model over space and time, where time is the last column."""
         space = self.candidate(state)
         kernel = SubsetKernel(space.kernel, tuple(range(n_columns)))
         label = f"{space.label},{self.rate_name}={state.rate:.3g}"
@@ -709,29 +718,31 @@ class _TimedUCB(ChangingUCB):
 class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     """Time-varying GP-UCB (Bogunovic, Scarlett, Cevher 2016).
 
-    The objective is a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t + sqrt(epsilon) g_t,
-    where the g_t are independent draws from the same Gaussian process. Its covariance
-    over a lag is the covariance of the process times (1-epsilon)**(lag/2).
+    The objective is modelled as a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t +
+    sqrt(epsilon) g_t, where the g_t are independent samples from a Gaussian process. At
+    a given lag, the covariance of the objective is the covariance of the process times
+    (1-epsilon)**(lag/2).
 
-    Pseudo-code (k: kernel in space; i: the number of a value, in the order told)::
+    Pseudo-code (k: kernel over space; i: index of a value, in the order told)::
 
         1  for t = 1, 2, ...
         2      mu, sigma = posterior at time t under k(x_i, x_j) (1-epsilon)**(|i-j|/2),
-                   epsilon given or of the highest likelihood
+                   where epsilon is given or has the highest likelihood
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    In line 2, the lag from value i to the present is t - i; equation (5) in Brunzema et
-    al. has t + 1 - i, with data up to t - 1. Times count all values told, including
-    initial points.
+    In line 2, the lag between value i and the current query is t - i. Equation (5) in
+    Brunzema et al. has t + 1 - i, with data up to t - 1. All told values count as time
+    steps, including those of the initial points.
 
     Parameters
     ----------
     {kernel}
     epsilon : float or "mle", default=0.03
-        Rate of change per step, in [0, 1). "mle": the maximum likelihood estimate
-        before each query, found by Brent's bounded search in the logarithm, between
-        1e-4 and 0.5 and within a factor of e**2 of the last estimate, starting at 0.03.
+        Rate of change per step, in [0, 1). If "mle", the rate is estimated by maximum
+        likelihood before each query. Brent's bounded method is applied to the logarithm
+        of the rate. Each estimate is between 1e-4 and 0.5 and within a factor of e**2
+        of the previous one. The initial rate is 0.03.
     {inherited}
 
     Examples
@@ -758,7 +769,7 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
         return {"rate": rate}
 
     def estimated(self, state: ForgettingState, models: Models) -> ForgettingState:
-        """Return the state with estimates of the rate and hyperparameters."""
+        """Return the state with updated estimates of the rate and hyperparameters."""
         if self.epsilon == "mle":
             n = models.X.shape[1]
 
@@ -777,22 +788,23 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
 class UITVBO(_TimedUCB, name="ui-tvbo"):
     """Uncertainty injection for changing objectives (Brunzema et al. 2022).
 
-    Pseudo-code (k: kernel in space; i: the number of a value, in the order told)::
+    Pseudo-code (k: kernel over space; i: index of a value, in the order told)::
 
         1  for t = 1, 2, ...
         2      mu, sigma = posterior at time t under k(x_i, x_j) (1 + v min(i, j))
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    Here, v is the variance that a Wiener process gains per step, starting from 1 at
-    time 0, so the prior variance is 1 + v t.
+    Here, v is the increase in the variance of a Wiener process per step. The variance
+    is 1 at time 0, so the prior variance at time t is 1 + v t.
 
     Parameters
     ----------
     {kernel}
     variance : float, default=0.03
-        v, called sigma_w**2 in the paper; 0 means no change. Comparisons set it to the
-        rate of change epsilon.
+        Increase v in the variance per step, called sigma_w**2 in the paper. If 0, the
+        model does not change over time. In published comparisons, v equals the rate of
+        change epsilon.
     {inherited}
 
     Examples
@@ -818,40 +830,40 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
 
 @settings
 class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
-    """Weighted GP-UCB (Deng et al. 2022): weights that grow with time.
+    """Weighted GP-UCB, which gives more weight to recent values (Deng et al. 2022).
 
-    The i-th value has the weight w_i = gamma**-i. The regulariser grows too: it is
-    noise**2 gamma**-n after n values. Only the ratio matters, so the noise variance of
-    value i is noise**2 gamma**-(n-i), which is noise**2 for the latest value.
+    The i-th value has the weight w_i = gamma**-i, and the regulariser after n values is
+    noise**2 gamma**-n. Only their ratio matters, so the noise variance of the i-th
+    value is noise**2 gamma**-(n-i). For the latest value, it is noise**2.
 
-    Pseudo-code (k: kernel; n: values told)::
+    Pseudo-code (k: kernel; n: number of told values)::
 
         1  for t = 1, 2, ...
         2      mu, sigma = posterior under k, value i with noise**2 gamma**-(n - i)
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    Here, sigma is the standard deviation of this weighted model. Values that no longer
-    carry information (k(x, x) below a millionth of their noise variance) are omitted,
-    so the cost of a step stays bounded.
+    Here, sigma is the standard deviation of the weighted model. Values with a noise
+    variance above 10**6 are omitted, so the cost of each step is bounded.
 
-    According to the source's abstract and Brunzema et al., section 3, the method is a
-    weighted regression with the budget of `BRGPUCB`. With a linear kernel, mu agrees
-    with the authors' code for D-LinUCB (Russac, Vernade, Cappe 2019). Up to the factor
-    noise, sigma is then sqrt(x' V**-1 x). D-LinUCB uses sqrt(x' V**-1 V2 V**-1 x), with
-    the squared weights in V2, which is never larger. A public discounted GP-UCB uses
-    our sigma, but its regulariser is one step ahead: its latest value has the noise
-    variance noise**2 / gamma. The source's formulas were not available, so sigma and
-    the discount are unchecked. By default, the weights add up to about H + 1/2, the
-    memory of a window.
+    According to the abstract of the paper and Brunzema et al., section 3, the method is
+    a weighted regression with the same budget as `BRGPUCB`. For a linear kernel, mu
+    agrees with the authors' code for D-LinUCB (Russac, Vernade, Cappe 2019). In this
+    case, sigma is sqrt(x' V**-1 x), up to a factor equal to the noise. D-LinUCB uses
+    sqrt(x' V**-1 V2 V**-1 x) instead, where V2 contains the squared weights. This value
+    is never larger. A public implementation of discounted GP-UCB uses the same sigma,
+    but its regulariser is one step ahead, so the latest value has the noise variance
+    noise**2 / gamma. The formulas in the paper were not available, so sigma and the
+    discount are unverified. By default, the weights add up to about H + 1/2, as for a
+    window of similar length.
 
     Parameters
     ----------
     {kernel}
     discount : float, default=None
-        gamma, in (0, 1]; 1 means no forgetting. None: exp(-1/H), where H =
-        gamma_T**(1/4) sqrt(T / B_T) is the period of `BRGPUCB` (gamma_T: information
-        gain).
+        Discount factor gamma, in (0, 1]. If 1, old values are not discounted. If None,
+        gamma is exp(-1/H), where H = gamma_T**(1/4) sqrt(T / B_T) is the period of
+        `BRGPUCB` before rounding.
     {inherited}
 
     Examples
@@ -886,7 +898,7 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
         return {"rate": max(math.exp(-1 / self.memory(state)), sys.float_info.min)}
 
     def oldest(self, state: ForgettingState, n: int) -> int:
-        """Return the index of the oldest value that carries information."""
+        """Return the index of the oldest value whose influence is not negligible."""
         if state.rate == 1:
             return 0
         faded = math.log(_NEGLIGIBLE * self.noise**2) / math.log(state.rate)

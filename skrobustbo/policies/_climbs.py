@@ -1,9 +1,9 @@
-"""Climbs: local searches with local models, around points that stand out.
+"""Local searches, called climbs, around points with unexpectedly high values.
 
-A narrow peak first appears as a point that is higher than other points predict, long
-before it is the best one. A model of the whole space treats it as a coincidence. A
-climb therefore has its own model with short length scales, and searches a box around
-the point for an improvement over the values in the box.
+A narrow peak first shows up as a point whose value is higher than predicted from the
+other points, long before it is the best point. A model of the whole space attributes
+this value to chance. A climb therefore uses its own model with short length scales. It
+searches a box around the point for an improvement over the values in the box.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DECIMALS = 6
 class Query(NamedTuple):
     """A point, the model that chose it, and its expected improvement.
 
-    If `free`, it takes the turn regardless of its expected improvement.
+    If `free` is True, the point is accepted regardless of its expected improvement.
     """
 
     x: Array
@@ -43,9 +43,10 @@ class Query(NamedTuple):
 
 
 class Top(NamedTuple):
-    """A told point to climb from, half the side of its box, and whether it is free.
+    """Starting point of a climb, half the side of its box, and whether it is free.
 
-    A climb from the best point competes with the other levels; other climbs are free.
+    A climb from the best point competes with the other levels. All other climbs are
+    accepted regardless of their expected improvement.
     """
 
     row: int
@@ -53,7 +54,7 @@ class Top(NamedTuple):
     free: bool
 
     def climb(self, models: Models, argmax: Argmax, kernel: Kernel) -> Query:
-        """Return the point of the box with the largest expected improvement."""
+        """Return the point in the box with the largest expected improvement."""
         posterior = models[model_of_box(kernel, models, self.radius)]
         told, x = posterior.X[: posterior.n_told], posterior.X[self.row]
         inside = distances(told, x[None, :])[:, 0] <= self.radius
@@ -64,30 +65,30 @@ class Top(NamedTuple):
 
 
 def model_of_box(kernel: Kernel, models: Models, radius: float) -> Candidate:
-    """Return a climb's model, whose length scales are half the side of its box."""
+    """Return the model of a climb, whose length scales are half the side of its box."""
     theta = np.full(len(models.groups), radius)
     return length_scale_candidate(kernel, models.spread(theta), theta, label="climb")
 
 
 def radius_of_box(spacing: float) -> float:
-    """Return half the side of a box, from the mean distance of the planned points."""
+    """Return half the side of a box, given the mean distance between planned points."""
     return _BOX * spacing
 
 
 def points_of_box(d: int) -> int:
-    """Return how many points fill a box: about the number of turns of a climb."""
+    """Return the number of points that fill a box, about the length of a climb."""
     return _FULL * d
 
 
 def tops(
     posterior: Posterior, radius: float, d: int, only_best: bool = False
 ) -> Iterator[Top]:
-    """Yield the told points to climb from, the most outstanding first.
+    """Yield the starting points of climbs, beginning with the most prominent one.
 
-    A point stands out if it is higher than all other points in its box and higher than
-    the points outside the box predict. A climb starts there if the box is not full. The
-    best point does not need to stand out. It comes last, and its box is halved when
-    full.
+    A point stands out if its value is higher than the values of all other points in its
+    box and higher than predicted from the points outside the box. A climb starts from
+    such a point if its box is not full. The best point is considered last, even if it
+    does not stand out, and its box is halved up to four times while it is full.
     """
     best = int(np.argmax(posterior.told_means))
     rows = [] if only_best else _standing_out(posterior, radius)
@@ -101,11 +102,12 @@ def tops(
 
 
 def _is_full(apart: Array, radius: float, enough: int) -> bool:
-    """Return whether a box is full, from the distances of all points in each column.
+    """Return whether a box is full, given the distances of all points in each column.
 
-    A box with more than `enough` points is full if, in each column, one of them is
-    farther from the centre than half the radius. Otherwise it needs twice as many, so
-    that a climb along a face of the space can also move away from the face.
+    A box with more than `enough` points is full if, in every column, at least one of
+    its points is farther than half the radius from the centre. Otherwise, it is full if
+    it contains more than twice as many points. This allows a climb along the boundary
+    of the space to move away from the boundary.
     """
     inside = apart[apart.max(axis=1) <= radius]
     if len(inside) <= enough or len(inside) > 2 * enough:
@@ -114,7 +116,7 @@ def _is_full(apart: Array, radius: float, enough: int) -> bool:
 
 
 def _standing_out(posterior: Posterior, radius: float) -> list[int]:
-    """Return the rows of points that stand out, starting with the clearest."""
+    """Return the rows of the points that stand out, the most prominent one first."""
     told, z = posterior.X[: posterior.n_told], posterior.told_targets
     near = distances(told, told) <= radius
     highest = np.flatnonzero(z >= np.where(near, z, -math.inf).max(axis=1))
@@ -129,9 +131,10 @@ def _standing_out(posterior: Posterior, radius: float) -> list[int]:
 def ranks(z: Array, weights: Array) -> Array:
     """Return the weighted ranks of values, scaled to a standard deviation of 1.
 
-    If the weight of a point is 1 / (number of points in its box), its rank measures the
-    share of the space with lower values. A point slightly above a wide plain has a high
-    rank, even if some hills are much higher.
+    If the weight of each point is the reciprocal of the number of points in its box,
+    the rank of a point measures the share of the space with lower values. A point
+    slightly above a large flat region has a high rank, even if there are much higher
+    peaks.
     """
     _, level = np.unique(np.round(z, _DECIMALS), return_inverse=True)
     mass = np.bincount(level, weights)
@@ -140,5 +143,5 @@ def ranks(z: Array, weights: Array) -> Array:
 
 
 def expected_gain(posterior: Posterior, x: Array, reached: float) -> float:
-    """Return the expected improvement of a point over a value."""
+    """Return the expected improvement of the point `x` over the value `reached`."""
     return float(EI(posterior, reached)(x[None, :])[0])

@@ -11,7 +11,7 @@ from skrobustbo.policies._interface import Predicted, Setup
 
 @dataclass(frozen=True)
 class Resumed:
-    """Facts that a restored state and its metadata must fit: see `Consistent`."""
+    """Context for checking a restored state and its metadata; see `Consistent`."""
 
     policy: Any
     state: Any
@@ -42,7 +42,7 @@ NoEstimate = Annotated[list[Positive], lambda theta: not theta]
 
 
 class Credited(Predicted):
-    """Metadata of a policy that attributes the query to one of its candidates."""
+    """Metadata of policies that assign each query to one of their candidates."""
 
     candidate: Index
     width: float

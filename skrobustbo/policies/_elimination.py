@@ -1,7 +1,7 @@
-"""Policies that eliminate implausible models, and ExpectedUCB, which weights models.
+"""Policies that eliminate implausible models or weight models by probability.
 
-They search for the best point (HE-GP-UCB) or for the point with the best worst-case
-perturbation (HE-StableOpt, StableOpt).
+HE-GP-UCB and ExpectedUCB search for the best point. HE-StableOpt and StableOpt search
+for the point with the best value under the worst-case perturbation.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class EliminationState(CandidateState):
     Attributes
     ----------
     queries : list of dict
-        All S combined: for each query, its `candidate`, its index in the history, and
-        the `mean` and `width` (beta times sigma) before the query, in units of the
-        objective.
+        All queries in S. Each dict contains the `candidate` that chose the query, the
+        index of the query in the history, and the predicted `mean` and `width` (beta
+        times sigma) before the query, in units of the objective.
     implausible : bool
-        Whether even the last survivor failed the test.
+        Whether the last surviving candidate also failed the test.
     """
 
     queries: list[QueryBound] = field(default_factory=list)
@@ -60,7 +60,7 @@ class EliminationState(CandidateState):
 
 
 def query_bound(query: int, metadata: Mapping[str, Any]) -> QueryBound:
-    """Return a model's prediction for a query, from the query's metadata."""
+    """Return the prediction of a model for a query, given the query metadata."""
     return QueryBound(
         query=query,
         candidate=metadata["candidate"],
@@ -72,10 +72,11 @@ def query_bound(query: int, metadata: Mapping[str, Any]) -> QueryBound:
 def contradicted(
     queries: Sequence[QueryBound], values: Array, scale: float, xi: float
 ) -> bool:
-    """Return whether a model's errors are larger than its bands and the noise allow.
+    """Return whether a model's errors exceed its confidence bands and the noise.
 
-    The noise term `xi` is in the model's units; one such unit is `scale` units of the
-    values. Queries with a width of nan are left out, because their unit was unknown.
+    The noise term `xi` is in units of the model, and `scale` is the ratio of these
+    units to those of the values. Queries with a width of nan are ignored, because the
+    scale was unknown at the time.
     """
     told = [
         q
@@ -95,19 +96,23 @@ class Eliminating(CandidatePolicy):
     Parameters
     ----------
     delta : float, default=0.1
-        Probability that the guarantee fails: half for the bands, half for the noise.
+        Probability that the guarantee fails. Half applies to the confidence bands and
+        half to the noise.
     """
 
     share: ClassVar[float] = 0.5  # the other half of delta is for the noise
 
     def xi(self, n_sums: int, t: int) -> float:
-        """Return the noise term of the test for `n_sums` sums, for Gaussian noise."""
+        """Return the noise term of a test of `n_sums` sums, assuming Gaussian noise."""
         return RegretBalancer(self.noise, self.delta).xi(n_sums, t)
 
     def eliminate(
         self, state: Any, queries: Sequence[QueryBound], values: Array, n_sums: int
     ) -> None:
-        """Test the candidate of the last query; remove it unless it is the last."""
+        """Remove the candidate of the last query if it fails the test.
+
+        The last surviving candidate is kept, and a warning is issued instead.
+        """
         u = queries[-1]["candidate"]
         if u not in state.survivors or not math.isfinite(values[-1]):
             return
@@ -131,14 +136,15 @@ class Eliminating(CandidatePolicy):
 class HEGPUCB(Eliminating, name="he-gp-ucb"):
     """Hyperparameter elimination (Ziomek, Adachi, Osborne, Algorithm 1).
 
-    This policy is from "Beyond lengthscales". Candidate models may differ in anything,
-    such as length scale, period, additive decomposition or prior mean. The surviving
-    model with the highest upper bound chooses the query. Each query is also a test: a
-    model is eliminated if its errors add up to more than its band and the noise allow.
-    Here, ``xi_t = 2 noise**2 ln(|U| pi**2 t**2 / (3 delta))``, where ``|U|`` counts all
-    candidates, including eliminated ones.
+    This policy is described in "Beyond lengthscales". Candidate models may differ in
+    any way, for example in their length scales, periods, additive decompositions or
+    prior means. Each query is chosen by the surviving model with the highest upper
+    confidence bound. The model is then eliminated if the sum of its prediction errors
+    exceeds its confidence bands and the noise term. Here, ``xi_t = 2 noise**2 ln(|U|
+    pi**2 t**2 / (3 delta))``, where ``|U|`` is the number of all candidates, including
+    eliminated ones.
 
-    Pseudo-code (U: surviving models; S: queries of each)::
+    Pseudo-code (U: surviving models; S(u): queries chosen by u)::
 
         1  U = all candidates; S = {}
         2  for t = 1, 2, ...
@@ -150,31 +156,35 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
                        + sum over i in S(u_t) of beta_i sigma(x_i) before i
         8          remove u_t from U, unless it is the last
 
-    Line 3 uses beta as in the paper's proof; the printed algorithm is one step behind.
-    Line 7 uses the standard deviation before the query's value was told, as the theory
-    requires; the printed algorithm uses the smaller one afterwards.
+    The index of beta in line 3 follows the proof in the paper; in the printed
+    algorithm, it is one step behind. As the theory requires, line 7 uses the standard
+    deviation before the query. The printed algorithm uses the smaller standard
+    deviation after the query.
 
-    Set ``normalize_y=False`` if values are on a unit scale, or give a fixed pair. By
-    default, values are standardised by all values told so far. The standard deviation
-    of a few values may be too small, which can eliminate the right model. Do not mix
-    additive decompositions with a kernel over all parameters: its upper bound is
-    highest nearly everywhere, so it takes nearly every query and is never contradicted.
+    Set ``normalize_y=False`` if the values have unit scale, or pass a fixed mean and
+    scale. By default, the values are standardised by the mean and standard deviation of
+    all values told so far. With few values, this standard deviation may be too small,
+    which can eliminate the correct model. Do not mix additive decompositions with a
+    kernel over all parameters. The upper confidence bound of such a kernel is the
+    highest nearly everywhere, so its model chooses nearly every query and is never
+    eliminated.
 
     Parameters
     ----------
     {candidates}
     beta : float or str, default=2.0
-        Width of the band in standard deviations, or a schedule that uses half of delta:
-        "bayes-finite" or "bayes-continuous" for objectives drawn from a candidate,
-        "self-normalised" for objectives within its norm bound, or "igp", "a-gp" or
-        "log". The test depends on it: with beta = 1, a true model fails at its first
-        query one time in three.
+        Width of the confidence band in standard deviations, or the name of a schedule
+        that uses half of `delta`. Use "bayes-finite" or "bayes-continuous" if the
+        objective is a sample from a candidate model, and "self-normalised" if it
+        satisfies the norm bound of a candidate. Other schedules are "igp", "a-gp" and
+        "log". The test depends on this setting: with beta = 1, the correct model fails
+        at its first query in one out of three cases.
     {inherited}
 
     Warns
     -----
     UserWarning
-        Once per run, if even the last candidate fails the test.
+        If the last surviving candidate also fails the test (once per run).
 
     Examples
     --------
@@ -206,7 +216,7 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
     def suggest(
         self, state: EliminationState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the maximiser of the upper bounds of all survivors."""
+        """Return the maximiser of the largest upper bound of the surviving models."""
         bands = self.bands(state, models, pending)
         union = UnionMax([UCB(posterior, beta) for posterior, beta in bands])
         x, _ = argmax(union)  # line 3
@@ -217,7 +227,7 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
         return x, metadata_of(models, posterior, x, candidate=u, width=width)
 
     def learn(self, state: EliminationState, metadata: Metadata, history: Told) -> None:
-        """Credit the query to its candidate, and test the candidate."""
+        """Assign the query to its candidate, and test the candidate."""
         state.t += 1  # line 2
         values = history.values  # line 4
         state.queries.append(query_bound(len(values) - 1, metadata))  # line 5, line 6
@@ -227,10 +237,10 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
 
 @settings
 class ExpectedUCB(CandidatePolicy, name="expected-ucb"):
-    """The expected upper confidence bound over candidate models.
+    """Policy that maximises the expected upper confidence bound of candidate models.
 
-    This is a baseline in "Beyond lengthscales" (Ziomek, Adachi, Osborne). Candidates
-    are weighted by their probability given the data, under a uniform prior.
+    This policy is a baseline in "Beyond lengthscales" (Ziomek, Adachi, Osborne).
+    Candidates are weighted by their posterior probabilities under a uniform prior.
 
     Pseudo-code::
 
@@ -255,7 +265,7 @@ class ExpectedUCB(CandidatePolicy, name="expected-ucb"):
     def suggest(
         self, state: CandidateState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the maximiser of the expected bound."""
+        """Return the maximiser of the expected upper confidence bound."""
         bands = self.bands(state, models, pending)  # line 1
         posteriors = [posterior for posterior, _ in bands]
         # The softmax subtracts the largest logarithm first, so no density underflows.
@@ -268,7 +278,7 @@ class ExpectedUCB(CandidatePolicy, name="expected-ucb"):
 def _mixture_note(
     models: Models, posteriors: Sequence[Posterior], P: Array, x: Array
 ) -> Metadata:
-    """Return metadata with the mixture's prediction and its main component's label."""
+    """Return metadata with the prediction of the mixture and its main component."""
     notes = [metadata_of(models, posterior, x) for posterior in posteriors]
     means = np.array([each["mean"] for each in notes])
     stds = np.array([each["std"] for each in notes])
@@ -295,8 +305,8 @@ class StableState(EliminationState):
     Attributes
     ----------
     adversarial : list of dict
-        All Shat combined, like `queries` for S: predictions of the most pessimistic
-        models.
+        All queries in Shat, in the same form as `queries`, with the predictions of the
+        most pessimistic models.
     centres : list of list of float
         The points x_t around which the queries were made.
     """
@@ -306,7 +316,7 @@ class StableState(EliminationState):
 
 
 class _Attacked(Credited):
-    """Metadata of a robust policy: the centre, and the pessimist's prediction."""
+    """Metadata with the centre and the prediction of the most pessimistic model."""
 
     centre: _Point
     adversary: Promise
@@ -319,12 +329,13 @@ class _Stable(Eliminating):
     Parameters
     ----------
     eps : float or dict of str to float, default=0.05
-        Largest perturbation, either one for all parameters or one for each perturbed
-        parameter. Unordered choices are never perturbed.
+        Largest perturbation, either for all parameters or for each perturbed parameter.
+        Parameters with unordered choices are never perturbed.
     metric : {"max", "l2"}, default="max"
-        "max": each parameter may move by `eps`. "l2": the Euclidean distance.
+        Metric for the size of a perturbation. With "max", each parameter may change by
+        up to `eps`. With "l2", `eps` limits the Euclidean distance.
     units : {"cube", "user"}, default="cube"
-        Whether `eps` is in unit-cube coordinates or in the parameters' own units.
+        Whether `eps` is in unit-cube coordinates or in the units of the parameters.
     """
 
     state_type: ClassVar[type] = StableState
@@ -371,7 +382,7 @@ class _Stable(Eliminating):
         return x, metadata
 
     def _centre(self, argmax: Argmax, robust: UnionMax, ball: Ball) -> Array:
-        """Return x_t; it may repeat as long as some query around it is left."""
+        """Return a centre x_t around which there is a point left to evaluate."""
         radii = self.eps.values() if isinstance(self.eps, Mapping) else [self.eps]
         x, _ = argmax(robust, inner=any(radii))  # line 3
         if not any(argmax.free(point) for point in ball(x[None, :])[0]):
@@ -379,17 +390,17 @@ class _Stable(Eliminating):
         return x
 
     def learn(self, state: StableState, metadata: Metadata, history: Told) -> None:
-        """Count the query and keep its centre."""
+        """Increment the query counter and store the centre of the query."""
         state.t += 1  # line 2
         state.centres.append(metadata["centre"])  # line 6: the history holds the value
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
-        """Return the encoded centre whose worst case has the best guarantee.
+        """Return the centre with the best guaranteed worst case, in encoded form.
 
-        The worst case is the smallest lower bound over perturbations and surviving
-        models, given all the data. A centre is never recommended if its query failed or
-        was stopped by a race. If no centre remains, the result is the told point with
-        the best MAP mean.
+        The worst case of a centre is the smallest lower confidence bound over its
+        perturbations and the surviving models, given all data. Centres whose queries
+        failed or were stopped by a race are excluded. If no centre remains, the told
+        point with the largest posterior mean under the MAP model is returned.
         """
         X = np.array([] if state is None else _measured(state.centres, history))
         if not len(X):
@@ -400,7 +411,7 @@ class _Stable(Eliminating):
 
 
 def _measured(centres: list[list[float]], history: Told) -> list[list[float]]:
-    """Return the centres whose queries were fully measured."""
+    """Return the centres whose queries have finite values."""
     values = history.values[history.chosen]
     pairs = zip(centres, values, strict=False)
     return [centre for centre, value in pairs if np.isfinite(value)]
@@ -418,10 +429,11 @@ class HEStableOpt(_Stable, name="he-stableopt"):
     """Adversarially robust search with hyperparameter elimination (Algorithm 2).
 
     This policy from "Beyond lengthscales" (Ziomek, Adachi, Osborne) finds the point
-    with the best worst-case perturbation if one of several models is right. The
-    surviving model with the highest upper bound chooses the centre, and the one with
-    the lowest lower bound chooses the perturbation. Both are tested. `recommend`
-    returns a centre. Here, ``xi_t = 2 noise**2 ln(2 |U| pi**2 t**2 / (3 delta))``.
+    with the best value under the worst-case perturbation if one of the candidate models
+    is correct. The surviving model with the highest upper bound chooses the centre, and
+    the model with the lowest lower bound chooses the perturbation. Both models are
+    tested. The `recommend` method returns a centre. Here, ``xi_t = 2 noise**2 ln(2 |U|
+    pi**2 t**2 / (3 delta))``.
 
     Pseudo-code (U: surviving models; delta: feasible perturbations of x)::
 
@@ -431,29 +443,30 @@ class HEStableOpt(_Stable, name="he-stableopt"):
         4      delta_t, v_t = argmin over delta and v in U of LCB(x_t + delta)
         5      add t to S(u_t) and to Shat(v_t)
         6      y_t = f(x_t + delta_t) + noise; add (x_t + delta_t, y_t) to the data
-        7      eta_t = y_t - mu(x_t + delta_t) of u_t before t; etahat_t = that of v_t
+        7      eta_t = y_t - mu(x_t + delta_t) of u_t before t; etahat_t: same for v_t
         8      remove u_t from U if |sum of eta over S(u_t)| > sqrt(xi_t |S(u_t)|)
                        + sum over i in S(u_t) of beta_i sigma(x_i + delta_i) before i
-        9      the same for v_t, Shat(v_t) and etahat; the last is never removed
+        9      same for v_t, Shat(v_t) and etahat; the last model is never removed
        10  return argmax over x_1, x_2, ... of min over delta and U of LCB(x + delta)
 
-    The printed algorithm puts u_t back in line 9, uses the standard deviation after the
-    query in lines 8 and 9, and has ``|U|`` instead of ``2 |U|`` in xi_t. Line 10 is not
-    in the paper; it is the rule of StableOpt, with a minimum over the survivors, given
-    all the data. If the worst perturbation has already been asked (and `repeats` is
-    False), the worst remaining one is asked.
+    In the printed algorithm, line 9 adds u_t to U again, lines 8 and 9 use the standard
+    deviation after the query, and xi_t contains ``|U|`` instead of ``2 |U|``. Line 10
+    is not in the paper. It is the rule of StableOpt with an additional minimum over the
+    surviving models, given all data. If the worst perturbation has already been
+    evaluated and `repeats` is False, the worst remaining perturbation is evaluated.
 
     Parameters
     ----------
     {candidates}
     beta : float or str, default=2.0
-        Width of the band in standard deviations, or a schedule; see `HEGPUCB`.
+        Width of the confidence band in standard deviations, or the name of a schedule;
+        see `HEGPUCB`.
     {inherited}
 
     Warns
     -----
     UserWarning
-        Once per run, if even the last candidate fails a test.
+        If the last surviving candidate also fails a test (once per run).
 
     Examples
     --------
@@ -471,7 +484,7 @@ class HEStableOpt(_Stable, name="he-stableopt"):
     beta: float | str = 2.0
 
     def learn(self, state: StableState, metadata: Metadata, history: Told) -> None:
-        """Credit the query to both models, and test them."""
+        """Assign the query to both models, and test them."""
         super().learn(state, metadata, history)
         values, n_sums = history.values, 2 * self.n_introduced(state)
         last, adversary = len(values) - 1, metadata["adversary"]
@@ -485,8 +498,8 @@ class HEStableOpt(_Stable, name="he-stableopt"):
 class StableOpt(_Stable, name="stableopt"):
     """Adversarially robust search with one fixed model (Bogunovic et al. 2018).
 
-    This policy finds the point with the best worst-case perturbation. `recommend`
-    returns a centre.
+    This policy finds the point with the best value under the worst-case perturbation.
+    The `recommend` method returns a centre.
 
     Pseudo-code (numbered as in `HEStableOpt`; delta: perturbations of x)::
 
@@ -500,10 +513,10 @@ class StableOpt(_Stable, name="stableopt"):
     Parameters
     ----------
     kernel : Kernel, default=None
-        The model's kernel, used unchanged. None: Matern-5/2 with a length scale fitted
-        once, by maximum likelihood on the initial design.
+        Kernel of the model, used without changes. If None, a Matern-5/2 kernel is
+        fitted once to the initial design by maximum likelihood.
     delta : float, default=0.1
-        Probability that a schedule's band fails.
+        Probability that the confidence band of a schedule does not hold.
     {inherited}
 
     Examples
@@ -519,9 +532,9 @@ class StableOpt(_Stable, name="stableopt"):
     candidates: Given | None = field(default=None, init=False)
 
     def given(self) -> Given | None:
-        """Return the model in the settings, or None to use the default model."""
+        """Return the model in the settings, or None for the default model."""
         return None if self.kernel is None else [self.kernel]
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
-        """Return the maximum likelihood length scale of the initial design."""
+        """Return the maximum likelihood length scale for the initial design."""
         return [initial_length_scale(self.base_kernel(), setup, models)]

@@ -48,7 +48,7 @@ from skrobustbo.surrogate import (
 
 
 class RandomPolicy(Policy, name="random"):
-    """Random search: uniform draws, never the same point twice.
+    """Random search, which samples points uniformly and never repeats a point.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class FixedState(PolicyState):
     Attributes
     ----------
     theta : float
-        Factor on the kernel's length scales.
+        Factor that multiplies the length scales of the kernel.
     """
 
     theta: Positive
@@ -110,13 +110,13 @@ class GPUCB(OneModelUCB, name="gp-ucb"):
     norm_bound: float = field(default=1.0, init=False)
 
     def start(self, setup: Setup, models: Models) -> FixedState:
-        """Fit the length scale once, unless the kernel was given."""
+        """Return the initial state, fitting the length scale if no kernel is given."""
         return FixedState(setup.n_parameters, self.first_theta(setup, models))
 
     def suggest(
         self, state: FixedState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the maximiser of the bound."""
+        """Return the maximiser of the upper confidence bound."""
         posterior = models[self.candidate(state)]
         t = state.t + len(pending) + 1  # line 1
         beta = self.beta_of(posterior, state.n_parameters, t)
@@ -124,7 +124,7 @@ class GPUCB(OneModelUCB, name="gp-ucb"):
         return x, metadata_of(models, posterior, x)
 
     def candidate(self, state: FixedState) -> Candidate:
-        """Return the model, with its norm bound."""
+        """Return the model with its norm bound."""
         return replace(super().candidate(state), norm_bound=self.norm_bound)
 
 
@@ -139,9 +139,9 @@ class IGPUCB(GPUCB, name="igp-ucb"):
                beta_t = B + noise sqrt(2 (I + 1 + ln(1 / delta)))
         3      y_t = f(x_t) + noise; add (x_t, y_t) to the data
 
-    The schedule comes from later papers and assumes a posterior regularised by
-    noise**2. It is a bound only if noise >= 1, while ``beta="self-normalised"`` is a
-    bound for any noise.
+    The schedule is taken from later papers and assumes a posterior regularised by
+    noise**2. It is a valid bound only if noise >= 1, while ``beta="self-normalised"``
+    is valid for any noise level.
 
     Parameters
     ----------
@@ -149,9 +149,9 @@ class IGPUCB(GPUCB, name="igp-ucb"):
     norm_bound : float, default=1.0
         Bound B on the norm of the objective in the kernel's function space.
     information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules compute the information gain I.
+        How to compute the information gain I for a schedule.
     delta : float, default=0.1
-        Probability that the band fails.
+        Probability that the confidence band does not hold.
     {inherited}
 
     Examples
@@ -180,14 +180,15 @@ _Choice = Annotated[
 
 @dataclass
 class EstimateState(PolicyState):
-    """Run-time state of the estimating policies.
+    """Run-time state of policies that estimate the length scales.
 
     Attributes
     ----------
     theta : list of float
-        The latest estimate: one length scale, or one per parameter. Empty at first.
+        The latest estimate, with a single length scale or one per parameter. Empty
+        before the first estimate.
     chosen : int or None
-        The latest choice, if the policy chooses among candidates.
+        Index of the latest candidate, or None if the policy does not use candidates.
     """
 
     theta: NoEstimate | LengthScales = field(default_factory=list)
@@ -196,12 +197,12 @@ class EstimateState(PolicyState):
 
 @settings
 class _EstimatingUCB(UCBPolicy):
-    """GP-UCB with a point estimate of the length scales.
+    """Base class of GP-UCB policies with a point estimate of the length scales.
 
     Parameters
     ----------
     anisotropic : bool, default=False
-        Whether to use one length scale per parameter instead of one for all.
+        Whether to use a separate length scale for each parameter.
     """
 
     state_type: ClassVar[type] = EstimateState
@@ -216,7 +217,7 @@ class _EstimatingUCB(UCBPolicy):
     def suggest(
         self, state: EstimateState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Estimate the model, then return the maximiser of its bound."""
+        """Fit the model, then return the maximiser of its upper confidence bound."""
         posterior, estimate = self._estimate(state, models)  # line 2
         t = state.t + len(pending) + 1  # line 1
 
@@ -236,7 +237,7 @@ class _EstimatingUCB(UCBPolicy):
     def _estimate(
         self, state: EstimateState, models: Models
     ) -> tuple[Posterior, Metadata]:
-        """Return the likeliest model and its metadata."""
+        """Return the posterior of the fitted model, and the metadata of the fit."""
         # Cold starts in addition to the warm one: the likelihood may have several
         # peaks.
         starts: list[float | Array] = [*STARTS]
@@ -252,17 +253,17 @@ class _EstimatingUCB(UCBPolicy):
         return models[estimated_model(self, models, theta)], {"theta": theta.tolist()}
 
     def alive(self, state: EstimateState) -> list[Survivor]:
-        """Return the latest estimate."""
+        """Return the name and length scales of the latest model."""
         return estimated(state.theta)
 
 
 @settings
 class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
-    """GP-UCB with the maximum likelihood length scale, the usual practice.
+    """GP-UCB with the maximum likelihood length scale.
 
-    This is the baseline in the papers. If the data so far look smooth, the likelihood
-    favours a long length scale, and the search gets stuck. With a finite set of
-    candidates, theta is the candidate with the highest likelihood.
+    This policy is common practice and the baseline in the papers. If the data look
+    smooth, the likelihood favours a long length scale, and the search gets stuck. With
+    a finite set of candidates, theta is the candidate with the highest likelihood.
 
     Pseudo-code::
 
@@ -275,7 +276,7 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
     ----------
     {kernel}
     candidates : list of Kernel or Candidate, default=None
-        The models to choose from. None: `kernel` with a length scale of any size.
+        The models to choose from. If None, the model is `kernel` with any length scale.
     {inherited}
 
     Examples
@@ -299,7 +300,7 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
 
     @property
     def kept(self) -> Sequence[str]:
-        """The estimate (the next warm start), or the choice."""
+        """The name of the state field that contains the latest estimate."""
         return ("theta",) if self.candidates is None else ("chosen",)
 
     def alive(self, state: EstimateState) -> list[Survivor]:
@@ -315,10 +316,10 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
 class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     """GP-UCB with MAP length scales.
 
-    With `least_deviation`, this is the method of Wang and de Freitas (2014) in the form
-    that Berkenkamp, Schoellig and Krause (2019, section 5) use for comparison: length
-    scales shrink until the model is uncertain about the query. The search then never
-    settles, and its regret keeps growing.
+    With `least_deviation`, this policy is the method of Wang and de Freitas (2014) in
+    the form that Berkenkamp, Schoellig and Krause (2019, section 5) use for comparison.
+    The length scales shrink until the model is sufficiently uncertain about the query.
+    As a result, the search never converges, and its regret keeps growing.
 
     Pseudo-code::
 
@@ -333,9 +334,11 @@ class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     ----------
     {kernel}
     prior : GammaPrior or LogNormalPrior, default=None
-        Prior of each length scale, in unit-cube coordinates; Gamma(3, 6) if None.
+        Prior of each length scale, in unit-cube coordinates. If None, Gamma(3, 6) is
+        used.
     least_deviation : float, default=None
-        kappa, in the model's units; 0.1 in the paper. None: line 5 is skipped.
+        Smallest standard deviation kappa, in units of the model. The paper uses 0.1. If
+        None, line 5 is skipped.
     {inherited}
 
     Examples
@@ -364,15 +367,15 @@ class ChainState(PolicyState):
     Attributes
     ----------
     thetas : list of list of float
-        The latest draws, each with one length scale or one per parameter. The chain
-        continues from the last one. Empty at first.
+        The latest samples, each with a single length scale or one per parameter. The
+        chain continues from the last sample. Empty before the first step.
     """
 
     thetas: list[LengthScales] = field(default_factory=list)
 
 
 class _Drawn(Predicted):
-    """Metadata of `MCMCGPUCB`, which include at least one draw."""
+    """Metadata of `MCMCGPUCB`, which contain at least one sample."""
 
     thetas: Annotated[list[LengthScales], len]
 
@@ -381,18 +384,19 @@ class _Drawn(Predicted):
 class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     """GP-UCB averaged over samples from the posterior of the length scales.
 
-    This is the fully Bayesian baseline in the papers (Ziomek, Adachi, Osborne 2024,
-    section 5; Berkenkamp, Schoellig, Krause 2019, section 5). They use Hamiltonian
-    Monte Carlo. This class uses slice sampling of log theta (Neal 2003), which needs no
-    step size and suits a posterior with few dimensions but often several peaks and
-    edges. The acquisition function is the mean over the samples (Snoek, Larochelle,
-    Adams 2012). With few data, the prior dominates. Like a likelihood estimate, this
-    policy can get stuck if the data so far look smooth.
+    This policy is the fully Bayesian baseline in the papers (Ziomek, Adachi, Osborne
+    2024, section 5; Berkenkamp, Schoellig, Krause 2019, section 5). The papers use
+    Hamiltonian Monte Carlo, while this class uses slice sampling of log theta (Neal
+    2003). Slice sampling needs no step size and is well suited to low-dimensional
+    posteriors that may have several peaks and sharp edges. The acquisition function is
+    averaged over the samples (Snoek, Larochelle, Adams 2012). With few values, the
+    prior dominates. As with maximum likelihood estimates, the search can get stuck if
+    the data look smooth.
 
-    Pseudo-code (m: draws)::
+    Pseudo-code (m: number of samples)::
 
         1  for t = 1, 2, ...
-        2      theta_1, ..., theta_m ~ p(theta | y), a chain going on from step t - 1
+        2      theta_1, ..., theta_m ~ p(theta | y), a chain continued from step t - 1
         3      beta_i = beta_t of the model of theta_i
         4      x_t = argmax over x of 1/m sum over i of
                    mu_{t-1}(x; theta_i) + beta_i sigma_{t-1}(x; theta_i)
@@ -405,25 +409,27 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     ----------
     {kernel}
     acquisition : {"ucb", "ei"}, default="ucb"
-        What to average: the upper confidence bound, or the expected improvement as in
-        Snoek et al., which Wang and de Freitas (2014) use for comparison in Figure 1.
+        Acquisition function to average: the upper confidence bound or the expected
+        improvement. The latter is used by Snoek et al. and, for comparison, by Wang and
+        de Freitas (2014, Figure 1).
     prior : GammaPrior, LogNormalPrior or FlatPrior, default=None
-        Prior of each length scale, in unit-cube coordinates, truncated to [0.005, 20];
-        Gamma(3, 6) if None. `FlatPrior` is uniform in the logarithm.
+        Prior of each length scale, in unit-cube coordinates, truncated to [0.005, 20].
+        If None, Gamma(3, 6) is used. `FlatPrior` is uniform in the logarithm of the
+        length scale.
     anisotropic : bool, default=False
-        Whether to use one length scale per parameter instead of one for all.
+        Whether to use a separate length scale for each parameter.
     n_samples : int, default=8
         Number of samples m. The time per step is proportional to this number.
     burn_in : int, default=32
-        Number of sweeps of the chain before its first sample.
+        Number of sweeps of the chain before the first sample.
     thin : int, default=2
-        Number of sweeps per sample; a sweep updates every length scale once.
+        Number of sweeps per sample. Each sweep updates every length scale once.
     {inherited}
 
     Raises
     ------
     ValueError
-        If a setting is out of range; raised when a run starts.
+        If a setting is out of range. The error is raised when a run starts.
 
     Examples
     --------
@@ -460,7 +466,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     def suggest(
         self, state: ChainState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Draw length scales, then return the maximiser of the mean of their bounds."""
+        """Return the maximiser of the acquisition averaged over new samples."""
         # A batch continues one chain, from the end stored with the latest pending
         # point.
         before = pending[-1]["thetas"] if pending else state.thetas
@@ -481,7 +487,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
         }
 
     def _part(self, posterior: Posterior, d: int, t: int, argmax: Argmax) -> UCB | EI:
-        """Return the acquisition function of one draw."""
+        """Return the acquisition function for one sample of the length scales."""
         if self.acquisition == "ei":
             _, reached = argmax(UCB(posterior, 0.0), inner=True)
             return EI(posterior, reached)  # line 6
@@ -501,7 +507,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
         ).tolist()
 
     def alive(self, state: ChainState) -> list[Survivor]:
-        """Return the geometric mean of the latest draws."""
+        """Return the geometric mean of the latest samples of the length scales."""
         return estimated(_middle(state.thetas).tolist()) if state.thetas else []
 
 
@@ -512,7 +518,7 @@ def _middle(thetas: list[list[float]]) -> Array:
 def _prediction(
     models: Models, posteriors: Sequence[Posterior], weights: Array, x: Array
 ) -> dict[str, float]:
-    """Return the mean and deviation of the mixture at a point, in objective units."""
+    """Return the mean and standard deviation of the mixture, in objective units."""
     each = [posterior.predict(x[None, :]) for posterior in posteriors]
     mu, sigma = (np.array(values)[:, 0] for values in zip(*each, strict=True))
     mean = float(weights @ mu)

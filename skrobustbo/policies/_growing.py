@@ -1,4 +1,4 @@
-"""GP-UCB over function classes that grow with time (A-GP-UCB)."""
+"""GP-UCB with a function class that grows over time (A-GP-UCB)."""
 
 from __future__ import annotations
 
@@ -58,13 +58,14 @@ class GrowingState(PolicyState):
     Attributes
     ----------
     theta0 : float
-        Length scale at the start.
+        Initial length scale.
     h : float
-        Growth of the function class so far, if growth is matched to a reference.
+        Growth of the function class so far, if it is matched to a reference regret.
     width : float
         Sum of 2 beta sigma over all told queries, in units of the objective.
     estimate : list of float
-        The latest MAP length scales. Empty at first, and if they are not used.
+        The latest MAP length scales. Empty before the first estimate and if they are
+        not used.
     """
 
     theta0: Positive
@@ -84,13 +85,13 @@ class _Grown(Predicted):
 class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     """Adaptive GP-UCB (Berkenkamp, Schoellig, Krause 2019, Algorithm 1).
 
-    The length scale shrinks and the norm bound grows, so the function class eventually
-    contains the objective, wherever it starts. The rate of growth is either given by g
-    and b, or matched to a reference regret p. In the latter case, the regret estimate
-    falls below p as the search converges, and the class grows until the two are equal
-    again.
+    The length scale shrinks and the norm bound grows over time, so the function class
+    eventually contains the objective, regardless of the initial values. The growth is
+    either specified by the functions g and b or matched to a reference regret p. In the
+    latter case, the regret estimate falls below p as the search converges, and the
+    class then grows until the estimate equals p again.
 
-    Pseudo-code (t: queries before this one; p, C1, lambda: see below)::
+    Pseudo-code (t: number of previous queries; p, C1, lambda: see below)::
 
          1  for t = 0, 1, 2, ...
          2      h(t) = max(h(t-1), h*), where the regret estimate at h* is p(t)
@@ -107,59 +108,63 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         11      one step (16): sum over j < t of 2 beta_j sigma_j(x_{j+1})
                                + 2 beta(h) sigma(x(h)), x(h) the argmax of UCB under h
         With the MAP length scales theta_MAP:
-        12      "min" (17): theta_t = min(theta_MAP, theta0 / g), each by itself
+        12      "min" (17): theta_t = min(theta_MAP, theta0 / g), elementwise
         13      "divide" (18): theta_t = theta_MAP / max(g, 1)
         With `candidates`, each with its own norm bound, in place of lines 5 and 6:
-       14      theta_t = the candidate next to theta_ML / max(g, 1), with theta_ML the
-                   length scale of the likeliest
+       14      theta_t = the candidate closest to theta_ML / max(g, 1), where theta_ML
+                   is the length scale of the most likely candidate
 
-    Here, C1 = 8 / ln(1 + noise^-2). Line 9 has the ratio from the paper's text;
-    equation (15) has only g(t)^d. With lambda = 0, line 3 gives g = h^(1/d), but the
-    text says g = h. If beta does not depend on the norm bound, lines 3 and 4 become g =
-    h, b = 1.
+    Here, C1 = 8 / ln(1 + noise^-2). Line 9 uses the ratio from the text of the paper;
+    equation (15) contains only g(t)^d. With lambda = 0, lines 3 and 4 result in g =
+    h^(1/d), whereas the text states g = h. If beta does not depend on the norm bound,
+    lines 3 and 4 are replaced by g = h and b = 1.
 
-    The initial design counts in I, but not in t. Failed and pending queries count in t
-    and in the sum of line 11, because their widths are known when they are asked.
+    The initial design is included in I but not in t. Failed and pending queries are
+    included in t and in the sum of line 11, because their widths are known when they
+    are asked.
 
     Parameters
     ----------
     {kernel}
     theta0 : float or None, default=1.0
-        Length scale at the start, in unit-cube coordinates. None: the maximum
-        likelihood estimate on the initial design, but at most the diameter of the
+        Initial length scale, in unit-cube coordinates. If None, it is the maximum
+        likelihood estimate for the initial design, limited to the diameter of the
         space.
     norm_bound : float, default=2.0
-        Norm bound B0 at the start.
+        Initial norm bound B0.
     matching : {"one-step", "regret-bound"} or None, default="one-step"
-        How to match the growth to the reference: line 11, line 10, or not at all.
+        How to match the growth to the reference regret: with line 11 for "one-step",
+        with line 10 for "regret-bound", or not at all for None.
     growth : float or callable, default=0.0
-        g, if `matching` is None: a number a means t**a (1 at t = 0). A callable is g
-        itself, nondecreasing, with g(0) = 1.
+        Growth function g, which is used if `matching` is None. A number a specifies
+        t**a, with the value 1 at t = 0. A callable must be nondecreasing with g(0) = 1.
     norm_growth : float or callable, default=0.0
-        b, if `matching` is None, specified like g.
+        Growth function b, which is specified in the same way as g.
     reference : float or callable, default=0.9
-        Reference regret p, in the model's units: a number a means t**a. A callable is p
-        itself, sublinear and nondecreasing.
+        Reference regret p, in units of the model. A number a specifies t**a. A callable
+        must be sublinear and nondecreasing.
     balance : float, default=0.1
-        lambda: balances enlarging the norm bound (infinity) against shortening the
-        length scale (0).
+        Trade-off lambda between a larger norm bound (infinity) and a shorter length
+        scale (0).
     ceiling : float, default=0.9
-        Limits h(t) to (t + 1)**ceiling. If the widths cannot reach the reference, as
-        with a small constant `beta`, this is the only limit. With ``balance=0`` and an
-        RBF kernel, the regret bound of Corollary 3 requires less than 1/3. The default
-        is a practical choice.
+        Exponent of the limit (t + 1)**ceiling on h(t). This is the only limit if the
+        widths are too small to reach the reference regret, for example with a small
+        constant `beta`. For ``balance=0`` and an RBF kernel, the regret bound in
+        Corollary 3 requires a value below 1/3. The default value is a practical choice.
     combine : {"min", "divide"} or None, default=None
-        How to use MAP length scales, one per parameter: line 12, line 13, or not at
-        all.
+        How to use the MAP length scales of the parameters: as in line 12 for "min", as
+        in line 13 for "divide", or not at all for None.
     prior : Prior, default=None
-        Prior of the MAP length scales, in unit-cube coordinates; Gamma(3, 6) if None.
+        Prior of the MAP length scales, in unit-cube coordinates. If None, Gamma(3, 6)
+        is used.
     candidates : list of Kernel or Candidate, default=None
-        The only models to use in line 14, each a kernel with one length scale, as in
-        "Beyond lengthscales" (Ziomek, Adachi, Osborne, section 5), where g is t**0.9.
-        Requires ``matching=None`` and ``combine=None``.
+        Candidate models for line 14. Each kernel must have a single length scale. This
+        variant is used in "Beyond lengthscales" (Ziomek, Adachi, Osborne, section 5),
+        where g is t**0.9. It requires ``matching=None`` and ``combine=None``.
     information_gain : {"posterior", "bound", "rate"}, default="posterior"
-        How the schedule and line 9 compute the information gain. "rate" requires a
-        single length scale for all parameters, so it cannot be used with `combine`.
+        How to compute the information gain for the schedule and for line 9. "rate"
+        requires a single length scale for all parameters, so it cannot be used with
+        `combine`.
     {inherited}
 
     Examples
@@ -206,7 +211,7 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
             require(scales == [1] * len(models), self, "candidates", expected)
 
     def start(self, setup: Setup, models: Models) -> GrowingState:
-        """Return the state of a class that has not grown."""
+        """Return the initial state, before the function class has grown."""
         theta0 = self.theta0
         if theta0 is None:
             theta0 = initial_length_scale(self.base_kernel(), setup, models)
@@ -215,7 +220,7 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     def suggest(
         self, state: GrowingState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Grow the class if necessary, and maximise its bound."""
+        """Grow the function class if necessary, then return the maximiser of UCB."""
         step = _Step(self, state, models, argmax, pending)
         if self.matching is None:
             h, g, b = 1.0, _grown(self.growth, step.t), _grown(self.norm_growth, step.t)
@@ -232,13 +237,13 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         return x, metadata_of(models, posterior, x, **kept)
 
     def learn(self, state: GrowingState, metadata: Metadata, history: Told) -> None:
-        """Keep the growth, width and estimate of the query."""
+        """Store the growth, width and estimate of the query."""
         super().learn(state, metadata, history)  # line 8
         state.h = max(state.h, metadata["h"])
         state.width += metadata["width"]
 
     def factors(self, h: float, d: int) -> tuple[float, float]:
-        """Return g and b for the growth h."""
+        """Return the factors g and b for the growth `h`."""
         if not depends_on_norm(self.beta):
             return h, 1.0
         if math.isinf(self.balance):
@@ -250,13 +255,13 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         return float((1 + eps_g) ** (1 / d)), 1 + self.balance * eps_g  # line 4
 
     def p(self, t: int) -> float:
-        """Return the reference regret at t."""
+        """Return the reference regret at `t`."""
         p = self.reference
         return float(p(t) if callable(p) else t**p)
 
 
 class _Step:
-    """Quantities of one query, shared by the regret estimates."""
+    """Quantities for one query that are shared by the regret estimates."""
 
     def __init__(
         self,
@@ -280,7 +285,7 @@ class _Step:
             self.estimate = theta.tolist()
 
     def candidate(self, g: float, b: float) -> Candidate:
-        """Return the model of the class grown by g and b."""
+        """Return the model of the function class for the growth factors `g` and `b`."""
         if self.policy.candidates is not None:
             return self.nearest(g)
         theta = self.theta(g)
@@ -289,7 +294,7 @@ class _Step:
         return length_scale_candidate(kernel, columns, theta, norm_bound=norm)
 
     def nearest(self, g: float) -> Candidate:
-        """Return the candidate closest to the likeliest length scale divided by g."""
+        """Return the candidate closest to theta_ML / max(g, 1), as in line 14."""
         given = candidate_models(self.policy.candidates, self.policy.base_kernel(), ())
         thetas = np.array([u.kernel.length_scale for u in given])
         fit = [self.models[u].log_marginal_likelihood for u in given]
@@ -297,7 +302,7 @@ class _Step:
         return given[int(np.argmin(np.abs(thetas - grown)))]  # line 14
 
     def theta(self, g: float) -> Array:
-        """Return the length scale, or one per parameter."""
+        """Return a single length scale, or one per parameter for MAP estimates."""
         theta = np.array([self.theta0 / g])  # line 5
         if self.policy.combine == "min":
             theta = np.minimum(self.estimate, theta)  # line 12
@@ -309,15 +314,15 @@ class _Step:
         return float(b * g**self.d * self.policy.norm_bound)  # line 6
 
     def beta(self, posterior: Posterior) -> float:
-        """Return beta; the schedules' t counts this query."""
+        """Return beta for this query."""
         return self.policy.beta_of(posterior, self.d, self.t + 1)
 
     def width(self, posterior: Posterior, beta: float, x: Array) -> float:
-        """Return the regret that the band allows at x."""
+        """Return 2 beta sigma, the largest regret within the confidence band at `x`."""
         return 2 * beta * posterior.told_deviation(x)
 
     def matched(self, matching: str) -> float:
-        """Return h(t), as large as the reference regret allows."""
+        """Return the growth h(t) that matches the reference regret."""
         bound = matching == "regret-bound"
         regret = self.regret_bound() if bound else self.one_step
         ceiling = max(self.h, (self.t + 1.0) ** self.policy.ceiling)
@@ -325,7 +330,7 @@ class _Step:
         return first_crossing(regret, target, self.h, ceiling, precision)  # line 2
 
     def regret_bound(self) -> Callable[[float], float]:
-        """Return the regret estimate (15), an increasing function of h."""
+        """Return the regret estimate (15) as an increasing function of h."""
         policy = self.policy
         g_before, b_before = policy.factors(self.h, self.d)
         before = self.models[self.candidate(g_before, b_before)]
@@ -342,7 +347,7 @@ class _Step:
         return regret
 
     def one_step(self, h: float) -> float:
-        """Return the regret estimate (16) at h."""
+        """Return the regret estimate (16) for the growth `h`."""
         candidate = self.candidate(*self.policy.factors(h, self.d))
         # A trial growth is discarded; the present one is probably kept.
         keep = h == self.h
@@ -355,7 +360,7 @@ class _Step:
 
 
 def _grown(growth: Growth, t: int) -> float:
-    """Return the value at t of a growth function, which is 1 at zero."""
+    """Return the value of a growth function at `t`, which is 1 for t = 0."""
     return float(growth(t) if callable(growth) else max(t, 1) ** growth)
 
 
@@ -366,11 +371,11 @@ def first_crossing(
     ceiling: float,
     precision: float,
 ) -> float:
-    """Return the first h >= low at which the estimate reaches the target.
+    """Return the first h >= `low` at which the regret estimate reaches the target.
 
-    The search uses a geometric bracket, then bisection, because the estimate may not be
-    monotone. If the estimate stays below the target, the ceiling is returned.
-    `precision` is relative.
+    The estimate may not be monotone, so h is first increased geometrically and then
+    refined by bisection. If the estimate stays below the target, the ceiling is
+    returned. The precision is relative.
     """
     if regret(low) >= target:
         return low

@@ -1,4 +1,4 @@
-"""The interface of policies: the problem, the maximiser, the history, metadata."""
+"""Types that are used in the interface of policies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from skrobustbo.acquisition import Maximizer
 
 
 class Named(TypedDict):
-    """Fields shared by all metadata: the name of the model that chose the point."""
+    """Metadata with the name of the model that chose the point."""
 
     label: str
 
 
 class Predicted(Named):
-    """Metadata of a policy that predicts the value, in units of the objective."""
+    """Metadata with the predicted mean and standard deviation of the value.
+
+    Both are in units of the objective.
+    """
 
     mean: float
     std: float
@@ -30,36 +33,36 @@ Metadata = dict[str, Any]
 Pending = Sequence[Metadata]
 #: The maximiser of acquisition functions.
 Argmax = Maximizer
-#: What `suggest` returns: an encoded point and its metadata.
+#: Return type of `suggest`: an encoded point and its metadata.
 Proposal = tuple[Array, Metadata]
 
 
 class Told(Protocol):
-    """The history, as a policy sees it."""
+    """History of told values that is available to a policy."""
 
     @property
     def values(self) -> Array:
-        """Raw values of the told points; nan for failures."""
+        """Raw values of the told points, with nan for failed evaluations."""
 
     @property
     def chosen(self) -> Indices:
-        """Mask of the told points that the policy chose, in the order told."""
+        """Indices of the told points that were chosen by the policy."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Facts about the problem that a policy receives when it starts.
+    """Description of the problem that is passed to a policy at the start.
 
     Parameters
     ----------
     n_parameters : int
-        Number of parameters that vary: the dimension d in the papers.
+        Number of parameters that vary, which is the dimension d in the papers.
     horizon : int or None
-        Total number of planned evaluations, if known.
+        Total number of planned evaluations, or None if it is not known.
     n_points : int or None
-        Number of feasible points; None if there are infinitely many.
+        Number of feasible points, or None if there are infinitely many.
     n_columns : int or None
-        Number of columns of an encoded point, if known.
+        Number of columns of an encoded point, or None if it is not known.
     """
 
     n_parameters: int

@@ -1,4 +1,4 @@
-"""The levels of the default policy, and the points that they propose."""
+"""Levels of the default policy, which propose points to evaluate."""
 
 from __future__ import annotations
 
@@ -28,51 +28,53 @@ _SIDE = 0.4
 
 @dataclass(frozen=True)
 class Spacing:
-    """The resolution that N evaluations in d parameters allow."""
+    """Resolution that is possible with N evaluations of d parameters."""
 
     n_parameters: int
     n_planned: int
 
     @classmethod
     def of(cls, d: int, horizon: int | None, n: int) -> Spacing:
-        """Return the scale after `n` evaluations; without a horizon, N is 50 or n."""
+        """Return the resolution after `n` evaluations.
+
+        Without a horizon, N is the larger of 50 and `n`.
+        """
         return cls(d, horizon or max(n, _DEFAULT_HORIZON))
 
     @property
     def spacing(self) -> float:
-        """Mean distance of the planned points, N**(-1/d)."""
+        """Mean distance between the planned points, N**(-1/d)."""
         return float(self.n_planned ** (-1 / self.n_parameters))
 
     @property
     def fills(self) -> bool:
-        """Whether half of N random points hit a cube of side 0.4, on average."""
+        """Whether N/2 random points are expected to hit a given cube of side 0.4."""
         return bool(0.5 * self.n_planned * _SIDE**self.n_parameters >= 1)
 
     def divisor(self, theta: list[float]) -> float:
-        """Return the divisor that turns the estimate into the shorter length scales.
+        """Return the divisor that yields the shorter length scales.
 
-        The longest of them equals the mean distance of the planned points.
+        It limits the longest length scale to the mean distance between planned points.
         """
         return max(1.0, max(theta) / self.spacing)
 
 
 @dataclass(frozen=True)
 class Step:
-    """The data that the levels need to choose their points at one step.
+    """Data that the levels use to choose their points in one step.
 
     Parameters
     ----------
     models, argmax
-        The arguments of the policy's `suggest`, with the targets to which the estimate
-        was fitted.
+        The arguments of `suggest`. The models use the same targets as the estimate.
     policy : MapPolicy
-        Makes the models of the estimate.
+        Policy that creates the models from the estimate.
     fit : Estimate
-        The estimate.
+        The estimated length scales and noise.
     scale : Spacing
-        The resolution of the evaluations.
+        Resolution of the planned evaluations.
     beta : callable
-        Maps a posterior to the factor beta of its confidence band.
+        Function that returns beta for a posterior.
     only_best : bool
         Whether to climb only from the best point.
     """
@@ -92,21 +94,21 @@ class Step:
         return self._of(posterior, x)
 
     def by_shorter(self) -> Query:
-        """Return the point with the largest EI under shorter length scales."""
+        """Return the point with the largest EI when using shorter length scales."""
         divisor = self.scale.divisor(self.fit["theta"])
         posterior = self.models[self.policy.model(self.models, self.fit, divisor)]
         x, _ = self.argmax(LogEI(posterior, float(posterior.told_means.max())))
         return self._of(posterior, x)
 
     def by_climb(self) -> Query | None:
-        """Return the next point of a climb; None if no point is suitable."""
+        """Return the next point of a climb, or None if there is no starting point."""
         posterior = self.models[self.policy.noiseless(self.models, self.fit)]
         radius, d = radius_of_box(self.scale.spacing), self.scale.n_parameters
         top = next(tops(posterior, radius, d, self.only_best), None)
         return top and top.climb(self.models, self.argmax, self.policy.base_kernel())
 
     def by_filling(self) -> Query:
-        """Return the next point of a climb, None if no point stands out."""
+        """Return the point that is farthest from all points seen so far."""
         believing = self.policy.noiseless(self.models, self.fit)
         named = replace(believing, label="fill")
         return Query(self.argmax.farthest(), named, gain=0.0, free=True)

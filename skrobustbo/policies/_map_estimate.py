@@ -1,4 +1,4 @@
-"""MAP estimates of the length scales, with their schedule and models."""
+"""MAP estimates of the length scales for the default policy."""
 
 from __future__ import annotations
 
@@ -31,25 +31,24 @@ _NOISE_MARGIN = 8.0
 _REGRET_DIVISOR = 2.0
 
 
-#: As long as the number of values is at most the sum of these, the estimate is repeated
-#: at every step. After that, it changes less and costs more: the values above the first
-#: number must grow by a share that is one at the second number. Two estimates take
-#: turns.
+#: With few values, the estimate is updated at every step. Later, it changes less and
+#: costs more, so n values must include more than (n - _FREE) // _SPACING new ones.
 _FREE, _SPACING = 25, 8
 
 
 def is_due(fit: Estimate, n: int) -> bool:
-    """Return whether `n` values are enough for another estimate after `fit`."""
+    """Return whether an estimate should be updated if there are `n` values."""
     spacing = max(0, n - _FREE) // _SPACING
     return not fit["n_fitted"] or n - fit["n_fitted"] > spacing
 
 
 def default_prior(d: int) -> LogNormalPrior:
-    """Return the default prior of each of `d` length scales.
+    """Return the default prior of `d` length scales.
 
-    The distribution of a single length scale does not depend on d. With more length
-    scales, the values reveal less about each and more about their common level. So for
-    d > 5, only 5 / d of the spread is independent.
+    The marginal distribution of each length scale does not depend on d. With more
+    length scales, the values contain less information about each of them and more about
+    their common level. For d > 5, the independent share of the spread is therefore only
+    5 / d.
     """
     own = min(1.0, 5 / d)
     return LogNormalPrior(0.7, 1.5 * own, 1.5 * math.sqrt(1 - own**2))
@@ -62,8 +61,9 @@ class MapPolicy(UCBPolicy):
     Parameters
     ----------
     prior : LogNormalPrior or GammaPrior, default=None
-        Prior of each length scale. None: log-normal with median 0.7 and sigma 1.5. With
-        d > 5 length scales, sigma is 7.5 / d, and the rest of the spread is `common`.
+        Prior of each length scale. If None, a log-normal prior with median 0.7 and
+        sigma 1.5 is used. With d > 5 length scales, sigma is 7.5 / d, and the rest of
+        the spread is common to all length scales.
     """
 
     prior: Prior | None = None
@@ -71,12 +71,12 @@ class MapPolicy(UCBPolicy):
     def latest(
         self, state: RobustState, models: Models, pending: Pending, compressed: bool
     ) -> Estimate:
-        """Return the latest estimate of one kind, or a new one if it is due."""
+        """Return the latest estimate, or a new estimate if an update is due."""
         fit = state.latest(pending, compressed)
         return self.estimate(fit, models) if is_due(fit, models.n) else fit
 
     def estimate(self, last: Estimate, models: Models) -> Estimate:
-        """Return the estimate from all values, starting from the last one."""
+        """Return an estimate based on all values, starting from the last estimate."""
         prior = self.prior or default_prior(len(models.groups))
         kernel = self.base_kernel()
         earlier = None
@@ -89,9 +89,9 @@ class MapPolicy(UCBPolicy):
         return Estimate(theta=theta.tolist(), noise=noise, n_fitted=models.n)
 
     def model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
-        """Return the model of the estimate, with its length scales divided.
+        """Return the model of an estimate with its length scales divided by `divisor`.
 
-        With a divisor other than 1, the model has no fitted noise.
+        The fitted noise is used only if the divisor is 1.
         """
         theta = np.array(fit["theta"])
         return length_scale_candidate(
@@ -104,19 +104,19 @@ class MapPolicy(UCBPolicy):
         )
 
     def noiseless(self, models: Models, fit: Estimate) -> Candidate:
-        """Return the model of the estimate without the fitted noise."""
+        """Return the model of an estimate without the fitted noise."""
         return self.model(models, {**fit, "noise": None})
 
     def map_model(self, models: Models) -> Candidate:
-        """Return the model of the estimate from all values."""
+        """Return the model of an estimate based on all values."""
         return self.model(models, self.estimate(NO_ESTIMATE, models))
 
     def plausible(self, state: RobustState, models: Models) -> list[Candidate]:
-        """Return the models of the estimate and of half its length scales.
+        """Return models with the estimated length scales and with halved ones.
 
-        The shorter length scales make the bound safer. The length scales of a climb are
-        not used: they are as short as the distance between planned points, so no bound
-        would ever be small.
+        The shorter length scales make the regret bound more conservative. The length
+        scales of a climb are not used, because they are as short as the distance
+        between planned points, so the regret bound would always be large.
         """
         fit = self.estimate(state.fits[False], models)
         return [self.model(models, fit, each) for each in (1.0, _REGRET_DIVISOR)]
@@ -126,13 +126,13 @@ class MapPolicy(UCBPolicy):
         return compress(*super().targets(values))
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
-        """Return the winsorized values that the model sees, their shift and scale."""
+        """Return the winsorized values for the model, and their shift and scale."""
         return super().targets(winsorized(values))
 
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
-        """Return the raw values, with those far below the others raised to a limit.
+        """Return the values with low outliers raised, and their shift and scale.
 
-        Differences among bad values do not help the search, but they make plots
-        readable.
+        Differences between bad values do not help the search, but they are useful in
+        plots.
         """
         return super().targets(fenced(values))

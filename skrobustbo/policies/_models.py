@@ -1,4 +1,4 @@
-"""Models defined by length scales: labels, estimates and predictions."""
+"""Functions for models that are defined by their length scales."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LengthScaleCandidate(Candidate):
         One length scale for all parameters or one per parameter, in unit-cube
         coordinates.
     divisor : float, default=None
-        The number by which an estimate was divided; None if it is not an estimate.
+        Number by which an estimate was divided, or None if there was no division.
     """
 
     length_scales: tuple[float, ...] = ()
@@ -48,10 +48,11 @@ class LengthScaleCandidate(Candidate):
 def length_scale_candidate(
     kernel: Kernel, columns: Any, theta: Any = None, **others: Any
 ) -> Candidate:
-    """Return a model in which `columns` multiply the length scales of `kernel`.
+    """Return a model with the length scales of `kernel` multiplied by `columns`.
 
-    `theta` holds one length scale per parameter, while `columns` holds one for all
-    columns or one per column. `others` are fields of the candidate.
+    The factors in `columns` apply to all encoded columns or to one column each. The
+    model is identified by `theta`, which contains one length scale per parameter and
+    defaults to `columns`. Other keyword arguments set fields of the candidate.
     """
     theta = np.ravel(columns if theta is None else theta)
     fields = {"label": theta_label(theta), **others}
@@ -62,25 +63,25 @@ def length_scale_candidate(
 
 
 def estimated_model(policy: Any, models: Models, theta: Any) -> Candidate:
-    """Return the model of an estimate, with one length scale or one per parameter."""
+    """Return the model with a single estimated length scale or one per parameter."""
     columns = models.spread(np.asarray(theta)) if policy.anisotropic else theta[0]
     return length_scale_candidate(policy.base_kernel(), columns, theta)
 
 
 def named(candidates: Iterable[Candidate]) -> list[Survivor]:
-    """Return the names and length scales of candidates."""
+    """Return the names and length scales of the candidates."""
     return [
         Survivor(label=u.label, length_scales=length_scales_of(u)) for u in candidates
     ]
 
 
 def estimated(theta: list[float]) -> list[Survivor]:
-    """Return the name of an estimated model; empty before the first estimate."""
+    """Return the name of the estimated model, if there is an estimate."""
     return [Survivor(label=theta_label(theta), length_scales=theta)] if theta else []
 
 
 def length_scales_of(candidate: Candidate) -> list[float] | None:
-    """Return the length scales that identify a model; None if it has none."""
+    """Return the length scales that identify a model, or None if it has none."""
     if isinstance(candidate, LengthScaleCandidate):
         return list(candidate.length_scales)
     return None
@@ -102,17 +103,18 @@ def metadata_of(
 
 
 def is_usable(model: Candidate) -> bool:
-    """Return whether the length scales and norm bound of a model are reasonable."""
+    """Return whether the length scales and norm bound of a model are valid."""
     scales = np.ravel(getattr(model.kernel, "length_scale", 1.0)).tolist()
     return all(has_form(value, Positive) for value in (*scales, model.norm_bound))
 
 
 def initial_length_scale(kernel: Kernel, setup: Setup, models: Models) -> float:
-    """Return the maximum likelihood length scale on the initial design.
+    """Return the maximum likelihood length scale for the initial design.
 
-    The estimate is at most the diameter of the space, because a few almost collinear
-    points would make it absurdly long. A few points far apart cannot distinguish short
-    length scales, so the longest of equally likely length scales is returned.
+    The estimate is limited to the diameter of the space, because it could become
+    extremely long if a few points lie almost on a line. If the points are far apart,
+    short length scales may be equally likely. In this case, the longest one is
+    returned.
     """
     low, high = LENGTH_SCALE_BOUNDS[0], setup.diameter
     starts = [high * 2.0**-i for i in range(7)]
@@ -126,7 +128,7 @@ def map_length_scales(
     start: Sequence[float] | None = None,
     prior: Any = None,
 ) -> Array:
-    """Return MAP length scales, one per parameter, under a wide log-normal prior."""
+    """Return MAP length scales, by default under a wide log-normal prior."""
     prior = LogNormalPrior() if prior is None else prior
     starts = [0.5 if start is None else np.asarray(start)]
     return models.fit(kernel, prior, LENGTH_SCALE_BOUNDS, starts, per_parameter=True)

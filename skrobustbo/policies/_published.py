@@ -1,4 +1,4 @@
-"""Settings of the papers' experiments that differ from the defaults."""
+"""Settings of published experiments that differ from the defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies by name, and their settings as JSON."""
+"""Registry of policies, and conversion of policies to and from JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PRIORS = {cls.__name__: cls for cls in (FlatPrior, GammaPrior, LogNormalPrior)}
 
 
 def available() -> dict[str, type[Policy]]:
-    """Return the policies by name.
+    """Return a dict that maps the names of policies to their classes.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def available() -> dict[str, type[Policy]]:
 
 
 def make_policy(policy: str | Policy, **settings: Any) -> Policy:
-    """Return a policy by name, or a copy of a policy with changed settings.
+    """Create a policy by name, or copy a policy with changed settings.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
     Returns
     -------
     policy : Policy
-        A new object.
+        A new policy object.
 
     Raises
     ------
@@ -73,13 +73,13 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Any]:
-    """Return a policy's name and settings in JSON types.
+    """Return the name and settings of a policy in JSON types.
 
     Raises
     ------
     TypeError
-        If the policy is not in `available`, or a setting is an object that JSON cannot
-        store, such as a callable.
+        If the policy is not in `available`, or if a setting, such as a callable, cannot
+        be stored as JSON.
     """
     names = [name for name, cls in NAMED.items() if cls is type(policy)]
     if not names:
@@ -95,7 +95,7 @@ def policy_to_dict(policy: Policy) -> dict[str, Any]:
 
 
 def policy_from_dict(state: dict[str, Any]) -> Policy:
-    """Return the policy that `policy_to_dict` wrote."""
+    """Create a policy from the output of `policy_to_dict`."""
     settings = {key: _from_json(value) for key, value in state["settings"].items()}
     return make_policy(str(state["name"]), **settings)
 

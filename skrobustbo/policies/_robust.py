@@ -1,4 +1,4 @@
-"""The default policy: a model, climbs from unexpected values, and filling."""
+"""The default policy, `RobustUCB`."""
 
 from __future__ import annotations
 
@@ -35,71 +35,75 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 
 @settings
 class RobustUCB(MapPolicy, name="robust"):
-    """A model, local climbs from unexpected values, and filling: the default policy.
+    """Default policy, which combines a model with local searches and space filling.
 
-    A likelihood estimate of the length scales is good on average, but fails badly if
-    the data so far look smooth: the model is then certain about regions that it has not
-    seen. The model is therefore only one of several levels, which take turns as long as
-    they expect a sufficient gain. The last level uses no model: it fills the space.
+    Likelihood estimates of the length scales work well on average, but they fail badly
+    if the data look smooth. The model is then too certain about unexplored regions.
+    Therefore, the model is only one of several levels, which take turns as long as they
+    expect a sufficient gain. The last level fills the space without using a model.
 
-    Pseudo-code (N: expected number of evaluations, d: parameters, w: weights of the
-    levels)::
+    Pseudo-code (N: expected number of evaluations; d: number of parameters; w: weights
+    of the levels)::
 
         1  for t = 1, 2, ...
-        2      if t is odd: z = y; else z = -log(g + q), where g are the gaps of y to
-               the best one, and q is their lower quartile
+        2      if t is odd: z = y; else z = -log(g + q), where g are the gaps between y
+               and the best value, and q is the lower quartile of the gaps
         3      theta = argmax of log p(z | theta) + log p(theta), one per parameter;
-               for i = 0 also with noise >= 1/2, if that is ahead by 8 nats
+               for i = 0, also with noise >= 1/2 if it is better by 8 nats
         4      I = {0, 2, 3} if N/2 * 0.4**d >= 1, else {0, 1}
         5      for i in I that do not rest, in the order of (n_i + 1) / w_i
         6          i = 0: x_t = argmax of the UCB of theta
         7          i = 1: x_t = argmax of the EI of theta / D
         8          i = 2: x_t = argmax of the EI of a short length scale around a point
         9          i = 3: x_t = the point farthest from all points and the border
-       10          if the gain expected of x_t >= `min_improvement`: break; else i rests
-                   at step t + 1, unless y_t is such a gain
+       10          if the expected gain of x_t >= `min_improvement`: break; else i rests
+                   at step t + 1, unless y_t is a gain of this size
        11      y_t = f(x_t) + noise; n_i = n_i + 1
 
-    Line 2: models of the values and of *compressed* values take turns. If the values
-    span several orders of magnitude, a model of the values sees the best region as the
-    bottom of a valley with far higher walls, and is accurate if the valley is smooth. A
-    model of compressed values sees differences both near the best value and far from
-    it. Neither is always better.
+    In line 2, the steps alternate between models of the values and of *compressed*
+    values. If the values span several orders of magnitude, differences near the best
+    value are tiny compared to the range of the values. A model of the values is then
+    accurate only if the objective is smooth. A model of compressed values resolves
+    differences both near the best value and far from it. Neither model is always
+    better.
 
-    Line 4 checks whether half of N random points would place one in a cube of side 0.4,
-    on average. If not, the space cannot be filled. Line 5 is the balancing rule of
-    `LBGPUCB` with suspected regrets n / w_i. If no level expects enough gain, the last
-    one gets the turn.
+    Line 4 checks whether N/2 random points are expected to hit a given cube of side
+    0.4. If not, there are too few evaluations to fill the space. Line 5 is the
+    balancing rule of `LBGPUCB` with the suspected regrets n / w_i. If no level expects
+    a sufficient gain, the last level chooses the point.
 
-    Line 7: D = max(theta) / N**(-1/d), because N points can resolve their mean
-    distance. Line 8 climbs from points that are higher than other points predict,
-    within a box around them (see "Why a tuner gets stuck" in the guide). It requires no
-    minimum gain, except around the best point. Line 9 is always accepted, so a share of
-    the points covers the space regardless of the models' predictions.
+    In line 7, D = max(theta) / N**(-1/d), because N points can resolve structures as
+    small as their mean distance. Line 8 searches boxes around points whose values are
+    higher than predicted from the other points (see "Why a tuner gets stuck" in the
+    guide). No minimum gain is required, except around the best point. The point in line
+    9 is always accepted, so some of the points cover the space regardless of the
+    predictions of the models.
 
-    In the last `endgame` sqrt(N) evaluations, when there is no time left to explore,
-    only lines 6 and 8 take turns, and line 8 climbs only around the best point. In the
-    2 d evaluations before that, line 5 puts i = 3 last, because a climb from a new
-    point would not finish in time.
+    In the last `endgame` sqrt(N) evaluations, there is no time left to explore.
+    Therefore, only lines 6 and 8 take turns, and line 8 searches only around the best
+    point. In the 2 d evaluations before this phase, line 5 puts i = 3 last, because a
+    climb from a new point could not be completed in time.
 
-    Values far below the median are winsorized before a model sees them uncompressed.
-    Otherwise, one diverged fit would flatten all other differences.
+    If values are not compressed, those far below the median are winsorized before a
+    model is fitted. Otherwise, a single extremely low value would make all other
+    differences negligible.
 
     Parameters
     ----------
     {kernel}
     weights : sequence of float, default=(1, 0.5, 0.05, 0.1)
-        Shares of the levels: the model, shorter length scales, climbs, and filling. If
-        there are too many parameters to fill the space, the second level replaces the
-        last two.
+        Weights of the four levels: the model, shorter length scales, climbs and
+        filling. If there are too many parameters to fill the space, the second level
+        replaces the last two levels.
     min_improvement : float, default=0.003
-        Smallest expected improvement for which a level takes its turn, in standard
-        deviations of the values or compressed values. With 0, a level never passes.
-        Where noise dominates, the threshold is at least the standard error of the mean
-        of all values.
+        Smallest expected improvement at which a level may choose a point, in standard
+        deviations of the values or compressed values. With 0, every level may choose a
+        point. If noise dominates, the threshold is at least the standard error of the
+        mean of all values.
     endgame : float, default=1
-        Number of final evaluations that refine the best region found, in units of
-        sqrt(N) for a horizon N, because a small budget needs a larger share of them.
+        Number of final evaluations that refine the best region, as a multiple of
+        sqrt(N) for a horizon N. A small budget therefore uses a larger share of its
+        evaluations for refinement.
     {inherited}
 
     Examples
@@ -123,7 +127,7 @@ class RobustUCB(MapPolicy, name="robust"):
     def suggest(
         self, state: RobustState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
-        """Return the query of the first level that expects enough gain."""
+        """Return the point of the first level that expects a sufficient gain."""
         n = models.n + len(pending) + models.n_elsewhere  # line 1
         d, t = state.n_parameters, sum(state.taken(pending)) + 1
         compressed = (models.n + len(pending)) % 2 == 1  # line 2
@@ -153,7 +157,7 @@ class RobustUCB(MapPolicy, name="robust"):
     def order(
         self, state: RobustState, pending: Pending, horizon: int | None, n: int
     ) -> list[int]:
-        """Return the levels in the order in which they get a turn."""
+        """Return the levels in the order in which they are tried."""
         if self.is_endgame(horizon, n):
             return [CLIMB, MODEL] if n % 2 else [MODEL]
         fills = Spacing.of(state.n_parameters, horizon, n).fills  # line 4
@@ -164,21 +168,21 @@ class RobustUCB(MapPolicy, name="robust"):
         return sorted(levels, key=lambda i: (late and i == FILL, (taken[i] + 1) / w[i]))
 
     def _least_gain(self, fit: Estimate, n: int) -> float:
-        """Return the gain that a level must expect after `n` evaluations.
+        """Return the smallest expected gain that is sufficient after `n` evaluations.
 
-        Where noise dominates, this is at least the standard error of the mean of all
-        values, because a smaller gain could not be detected.
+        If noise dominates, it is at least the standard error of the mean of all values,
+        because a smaller gain could not be detected.
         """
         return max(self.min_improvement, math.sqrt((fit["noise"] or 0.0) / n))
 
     def is_endgame(self, horizon: int | None, n: int, ahead: int = 0) -> bool:
-        """Return whether query n + 1 is in the endgame, or up to `ahead` before it."""
+        """Return whether query n + 1 is in the endgame, extended by `ahead` queries."""
         if horizon is None:
             return False
         return 0 < horizon - n <= self.endgame * math.sqrt(horizon) + ahead
 
     def learn(self, state: RobustState, metadata: Metadata, history: Told) -> None:
-        """Count the query, store the estimate, and note which levels rest."""
+        """Update the counts, the estimates and the resting levels."""
         state.counts[metadata["level"]] += 1  # line 11
         compressed = metadata["compressed"]
         state.fits[compressed] = state.latest([metadata], compressed)
@@ -197,8 +201,8 @@ class RobustUCB(MapPolicy, name="robust"):
     def spanning(self, state: RobustState, models: Models) -> list[Candidate]:
         """Return the models of the levels that search the whole space.
 
-        The length scales of a climb are as short as the distance between planned
-        points, so its model would expect a gain far from every point.
+        The model of a climb has length scales as short as the distance between planned
+        points, so it would expect a gain in every region without points.
         """
         fit = self.estimate(state.fits[False], models)
         scale = Spacing.of(state.n_parameters, models.horizon, models.n)

@@ -13,11 +13,11 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import rounding
 from skrobustbo.policies._interface import Array, Pending, Predicted
 
-#: A model sees lower values raised to this distance below the median, in units of the
-#: best value's distance above the median.
+#: Winsorized values are at most this many times as far below the median as the best
+#: value is above it.
 _WINSORIZED = 3.0
-#: Even for predictions, lower values are raised to this many interquartile ranges below
-#: the lower quartile: they show that a fit diverged, but not by how much.
+#: Values for predictions are at most this many interquartile ranges below the lower
+#: quartile. Lower values only show that a fit diverged.
 _FENCE = 10.0
 #: Share of the values whose gap to the best value is below the unit of gaps.
 _UNIT = 0.25
@@ -31,7 +31,7 @@ class Estimate(TypedDict):
     n_fitted: Count
 
 
-#: The estimate before the first one.
+#: Placeholder before the first estimate.
 NO_ESTIMATE = Estimate(theta=[], noise=None, n_fitted=0)
 
 
@@ -42,13 +42,14 @@ class RobustState:
     Attributes
     ----------
     n_parameters : int
-        Dimension d.
+        Dimension d of the problem.
     counts : list of int
         Number of told evaluations of each level.
     fits : list of Estimate
-        The latest estimates: from the values, and from compressed values.
+        The latest estimates, the first from the values and the second from the
+        compressed values.
     passed : list of int
-        The levels that rest because they have just passed.
+        Levels that are skipped because they expected too little gain in the last step.
     """
 
     n_parameters: Count
@@ -57,7 +58,7 @@ class RobustState:
     passed: list[Count] = field(default_factory=list)
 
     def latest(self, pending: Pending, compressed: bool) -> Estimate:
-        """Return the estimate based on the most values, including pending queries."""
+        """Return the latest estimate, including the estimates of pending queries."""
         waiting = (each for each in pending if each["compressed"] == compressed)
         fits: list[Estimate] = [each["fit"] for each in waiting]
         return max([self.fits[compressed], *fits], key=itemgetter("n_fitted"))
@@ -80,7 +81,7 @@ class LevelMetadata(Predicted):
 
 
 def winsorized(values: Array) -> Array:
-    """Return the values, raised to at least median - 3 (best - median)."""
+    """Return the values with a lower limit of median - 3 (best - median)."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return values
@@ -89,7 +90,7 @@ def winsorized(values: Array) -> Array:
 
 
 def fenced(values: Array) -> Array:
-    """Return the values, with those far below the others raised to a limit."""
+    """Return the values with low outliers raised to a limit."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return values
@@ -98,12 +99,12 @@ def fenced(values: Array) -> Array:
 
 
 def compress(z: Array, shift: float, scale: float) -> tuple[Array, Array]:
-    """Return values whose differences shrink away from the best, and their slopes.
+    """Return values that emphasise differences near the best, and their slopes.
 
-    These are standardised values of -log(gap + unit), where gap is the distance to the
-    best value and unit is a quantile of all gaps. Far from the best value, they show
-    the ratio of gaps. Slopes are with respect to the values, which are z * scale +
-    shift.
+    The compressed values are standardised values of -log(gap + unit), where gap is the
+    distance to the best value and unit is a quantile of all gaps. Far from the best
+    value, their differences depend only on the ratios of the gaps. The slopes are
+    derivatives with respect to the raw values, z * scale + shift.
     """
     gaps = z.max() - z
     # Smaller gaps are rounding errors.
@@ -117,10 +118,10 @@ def compress(z: Array, shift: float, scale: float) -> tuple[Array, Array]:
 
 
 def middle_and_best(ordered: Sequence[float]) -> tuple[float, float]:
-    """Return the median and the largest of sorted values.
+    """Return the median and the maximum of sorted values.
 
-    If at least half of the values equal the largest one, a floor at their median would
-    make all values equal. In that case, the upper median of the other values is
+    If at least half of the values are equal to the maximum, a lower limit at the median
+    would make all values equal. In this case, the upper median of the other values is
     returned.
     """
     # np.median would take longer than all other work on the values.

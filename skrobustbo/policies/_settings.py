@@ -1,4 +1,4 @@
-"""Declaration, documentation and validation of a policy's settings."""
+"""Declaration, documentation and validation of the settings of policies."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ _OR = re.compile(r" \| (?![^\[]*\])")
 
 
 def _kinds(annotation: str) -> list[Kind | None]:
-    """Return the kinds that an annotation allows; None if it is unknown."""
+    """Return the kinds that an annotation allows, with None for unknown kinds."""
     kinds: list[Kind | None] = []
     for part in _OR.split(annotation):
         head, _, rest = part.partition("[")
@@ -117,9 +117,9 @@ def _name(name: Any) -> Kind:
 
 
 def check_kinds(policy: Any) -> None:
-    """Raise a ValueError that names a setting with a value of the wrong kind.
+    """Raise a ValueError if the value of a setting is of the wrong kind.
 
-    Annotations missing from the table are left to the policy's own checks.
+    Settings with unknown annotations must be checked by the policy itself.
     """
     for setting in fields(policy):
         kinds = _kinds(str(setting.type))
@@ -145,16 +145,17 @@ _PLACE = re.compile(r"^\{(\w+)\}$", flags=re.MULTILINE)
 def settings(cls: type[Class]) -> type[Class]:
     """Create the constructor of a policy from its annotated attributes.
 
-    `check_kinds` reads the annotations to validate values. Settings are inherited. A
-    subclass may redeclare a setting to change its default, to make it a positional
-    argument with ``field(kw_only=False)``, or to make it a constant with
-    ``field(init=False)``. Class attributes that are not settings are ``ClassVar``. Only
-    the attributes are generated: representation, copies and equality come from
-    scikit-learn's estimators.
+    The annotations are also used by `check_kinds` to validate values. Settings are
+    inherited by subclasses. A subclass may redeclare a setting to change its default,
+    to make it a positional argument with ``field(kw_only=False)``, or to make it a
+    constant with ``field(init=False)``. Annotated class attributes that are not
+    settings must be declared as ``ClassVar``. Only the constructor is generated. The
+    representation, copying and comparison of policies are inherited from scikit-learn's
+    `BaseEstimator`.
 
-    A setting is documented where it is declared. Under "Parameters" in a subclass's
-    docstring, a line ``{name}`` stands for the entry of that setting, and a line
-    ``{inherited}`` stands for all other entries.
+    Each setting is documented in the class that declares it. In the "Parameters"
+    section of a subclass, the line ``{name}`` is replaced by the entry of the setting,
+    and the line ``{inherited}`` is replaced by all other entries.
     """
     doc = cls.__doc__
     made = dataclass(kw_only=True, repr=False, eq=False, match_args=False)(cls)
@@ -172,7 +173,7 @@ def _filled(cls: type, doc: str) -> str:
 
 
 def _entries(doc: str) -> dict[str, str]:
-    """Return the entries under "Parameters", by name."""
+    """Return the entries of the "Parameters" section by name."""
     section = _SECTION.search(doc)
     found = _ENTRY.finditer(section[0]) if section else ()
     return {entry[1]: entry[0].rstrip() for entry in found}

@@ -11,21 +11,21 @@ from skrobustbo.optimizer import paired
 
 
 class PreviousCandidates:
-    """Candidates evaluated earlier, with their scores.
+    """Candidates that were evaluated earlier, with their scores.
 
-    Pass it to `RobustBayesSearchCV` as `previous`.
+    Pass an instance as the `previous` parameter of `RobustBayesSearchCV`.
 
     Parameters
     ----------
     params : list of dict
         The candidates.
     scores : list of float
-        Their scores in the metric of the new search; larger is better, nan is a
-        failure.
+        Scores of the candidates in the metric of the new search. Larger scores are
+        better, and nan means a failure.
     same_data : bool, default=True
-        Whether the scores come from the data of the new search, with similar folds. If
-        True, the model learns from them. If False, the search only tries the best
-        candidates first.
+        Whether the scores were computed on the data of the new search, with similar
+        folds. If True, the model learns from the scores. If False, the search only
+        tries the best candidates first.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class PreviousCandidates:
     Raises
     ------
     ValueError
-        If there is not exactly one score for each candidate.
+        If the numbers of candidates and scores differ.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Read candidates from other searches' results, without importing their packages."""
+"""Read candidates from results of other packages without importing the packages."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _PARAM = "param_"
 def from_cv_results(
     cv_results: Any, metric: str | None = None, *, same_data: bool = True
 ) -> PreviousCandidates:
-    """Return the candidates from a scikit-learn search.
+    """Return the candidates of a scikit-learn search.
 
     Parameters
     ----------
     cv_results : dict of arrays or DataFrame
         The ``cv_results_`` of `RobustBayesSearchCV`, `GridSearchCV`,
-        `RandomizedSearchCV` or a similar search, as a dict or a table, or a
-        `trials_dataframe()`. Candidates stopped by a race are left out, because their
-        mean score is unknown.
+        `RandomizedSearchCV` or a similar search, as a dict or a table. The result of
+        `trials_dataframe()` is also accepted. Candidates that were stopped by a race
+        are omitted, because their mean score is unknown.
     metric : str, default=None
-        The metric to maximise, if there are several.
+        The metric to maximise, if the results contain several metrics.
     same_data : bool, default=True
-        As in `PreviousCandidates`.
+        See `PreviousCandidates`.
 
     Returns
     -------
@@ -55,9 +55,9 @@ def from_cv_results(
 
 
 def _columns(cv_results: Any, metric: str | None) -> Any:
-    """Return a table's columns, named as in `cv_results_` where possible.
+    """Return the columns of a table under the names used in `cv_results_`.
 
-    In a table, parameters that a candidate lacks are missing values.
+    Missing values are masked, because they stand for absent parameters.
     """
     is_table = hasattr(cv_results, "columns") and hasattr(cv_results, "iloc")
     if not is_table or "params" in cv_results:
@@ -85,15 +85,15 @@ def _is_missing(value: Any) -> bool:
 def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
     """Return the completed trials of an Optuna study.
 
-    Failed, pruned and unfinished trials are left out. If the study minimises, the
-    values are negated.
+    Failed, pruned and unfinished trials are omitted. If the study minimises its
+    objective, the values are negated.
 
     Parameters
     ----------
     study : optuna.Study
-        A study with one objective: the score that the search maximises.
+        A study with a single objective, which is the metric of the new search.
     same_data : bool, default=True
-        As in `PreviousCandidates`.
+        See `PreviousCandidates`.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
     Raises
     ------
     ValueError
-        If `study` is not a study with a single objective.
+        If `study` is not an Optuna study with a single objective.
 
     Examples
     --------
@@ -135,25 +135,26 @@ def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:
 
 
 def from_skopt(result: Any, *, same_data: bool = True) -> PreviousCandidates:
-    """Return the points from a scikit-optimize result, with negated values.
+    """Return the points of a scikit-optimize result, with negated values as scores.
 
     Parameters
     ----------
     result : OptimizeResult
-        The result of `gp_minimize` or a similar function, or one of `BayesSearchCV`'s
-        `optimizer_results_`. The dimensions of its space must have names.
+        The result of `gp_minimize` or a similar function, or an element of the
+        `optimizer_results_` of `BayesSearchCV`. The dimensions of the space must have
+        names.
     same_data : bool, default=True
-        As in `PreviousCandidates`.
+        See `PreviousCandidates`.
 
     Returns
     -------
     previous : PreviousCandidates
-        The scores are the negated values.
+        The points, with the negated values as scores.
 
     Raises
     ------
     ValueError
-        If `result` is not such a result, or its dimensions have no names.
+        If `result` is not a scikit-optimize result, or its dimensions have no names.
 
     Examples
     --------

@@ -37,7 +37,7 @@ Perturb = Callable[[Rows], Rows]
 
 @dataclass(frozen=True)
 class _Axis:
-    """A perturbed column: its dimension and the radius in its units."""
+    """A perturbed column, with its dimension and perturbation radius."""
 
     column: int
     dimension: Dimension
@@ -46,7 +46,7 @@ class _Axis:
 
     @cached_property
     def table(self) -> Rows | None:
-        """Encoded values in ascending order; None for a (nearly) continuous range."""
+        """Encoded values in ascending order, or None if there are too many."""
         if self.dimension.size > _TABLE:
             return None
         return np.sort(self.dimension.table()[:, 0])
@@ -61,14 +61,14 @@ class _Axis:
         return places, np.array(self.dimension.decode(places[:, None]), dtype=float)
 
     def coordinates(self, u: Rows) -> Rows:
-        """Return positions in units of the radius."""
+        """Convert encoded values to coordinates in units of the radius."""
         if not self.user:
             return u / self.radius
         values: Rows = np.interp(u, *self._knots)
         return values / self.radius
 
     def moved(self, u: Rows, offsets: Rows) -> Rows:
-        """Return positions (m,) moved by each of the offsets (k,), shape (m, k)."""
+        """Move each of m values by each of k offsets, and return an (m, k) array."""
         targets = u[:, None] + self.radius * offsets
         if self.user:
             places, values = self._knots
@@ -78,7 +78,7 @@ class _Axis:
         return targets if self.table is None else self._inward(u, targets)
 
     def _inward(self, u: Rows, targets: Rows) -> Rows:
-        """Return the last value of the table on the way to each target."""
+        """Round each target to a value of the table between `u` and the target."""
         table = np.asarray(self.table)
         last = np.searchsorted(table, targets + _TOLERANCE, side="right") - 1
         first = np.searchsorted(table, targets - _TOLERANCE, side="left")
@@ -101,7 +101,7 @@ def ball(
 
 
 def _axes(space: Cube, eps: float | Mapping[str, float], user: bool) -> list[_Axis]:
-    """Return the columns to perturb; unordered choices have no direction."""
+    """Return the columns to perturb, excluding unordered choices."""
     if isinstance(eps, Mapping):
         radii = {name: float(radius) for name, radius in eps.items()}
         for name in radii:
@@ -132,7 +132,7 @@ def _perturbed(space: Cube, name: str, user: bool) -> bool:
 
 
 def _offsets(p: int, metric: str) -> Rows:
-    """Return the centre and other points of the unit ball of p columns, (k, p)."""
+    """Return k points of the unit ball in p dimensions, shape (k, p), centre first."""
     centre, ends = np.zeros((1, p)), np.concatenate([np.eye(p), -np.eye(p)])
     if p == 1:
         return np.concatenate([centre, ends, np.linspace(-0.75, 0.75, 6)[:, None]])
@@ -150,7 +150,7 @@ def _offsets(p: int, metric: str) -> Rows:
 
 @dataclass(frozen=True)
 class _Offsets:
-    """Fixed offsets, contracted to feasible values."""
+    """Perturbations by fixed offsets, which are contracted to feasible values."""
 
     space: Cube
     axes: list[_Axis]
@@ -168,7 +168,7 @@ class _Offsets:
         return moved
 
     def _allowed(self, X: Rows, moved: Rows) -> Rows:
-        """Contract forbidden perturbations, if necessary all the way to the centre."""
+        """Move infeasible perturbations towards the centre until they are feasible."""
         shape = moved.shape
         centres = np.repeat(X[:, None], shape[1], axis=1).reshape(-1, shape[2])
         points = moved.reshape(-1, shape[2])
@@ -181,7 +181,7 @@ class _Offsets:
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """The neighbours of points in a finite space."""
+    """Perturbations to the neighbours of points in a finite space."""
 
     space: Cube
     axes: list[_Axis]
@@ -218,7 +218,7 @@ class _Neighbours:
         ]
 
     def _spread(self, z: Rows, near: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return a limited selection of points, from the nearest to the farthest."""
+        """Select a limited number of points, from the nearest to the farthest."""
         if len(near) <= _MOST:
             return near
         size = np.linalg.norm(self._tree.data[near] - z, ord=self.norm, axis=1)

@@ -24,7 +24,7 @@ _KEPT = 2**18
 
 
 class Constraint:
-    """A predicate on params dicts with checked answers."""
+    """A predicate on params dicts whose return values are validated."""
 
     def __init__(self, predicate: Callable[[Params], Any]) -> None:
         if not callable(predicate):
@@ -36,7 +36,7 @@ class Constraint:
         self.predicate = predicate
 
     def __call__(self, params: Mapping[str, Any]) -> bool:
-        """Return whether a params dict is feasible; ValueError for invalid answers."""
+        """Return whether a params dict is feasible, or raise ValueError."""
         try:
             answer = self.predicate(dict(params))
         except Exception as error:
@@ -55,7 +55,7 @@ class Constraint:
 
 
 class Answers:
-    """The cached answers of predicates for encoded points."""
+    """Cached results of predicates for encoded points."""
 
     def __init__(
         self, predicates: Sequence[Callable[[Params], bool]], space: Cube
@@ -65,7 +65,7 @@ class Answers:
         self._known: dict[bytes, bool] = {}
 
     def __call__(self, X: Rows) -> Mask:
-        """Return which of the points, shape (n, n_columns), are feasible."""
+        """Return a mask of the rows of `X` that satisfy all predicates."""
         # A point with many columns is stored as a digest.
         keys = [blake2b(x.tobytes(), digest_size=16).digest() for x in X]
         new = {key: i for i, key in enumerate(keys) if key not in self._known}
@@ -89,7 +89,7 @@ _BLOCK = 2**13
 
 
 class Cube:
-    """The points of a `Space` as rows of encoded columns, and their feasibility.
+    """Encoding of the points of a `Space` as rows, with constraints on the points.
 
     Parameters
     ----------
@@ -115,9 +115,10 @@ class Cube:
 
     @property
     def size(self) -> float:
-        """Number of feasible points; an upper bound for large constrained spaces.
+        """Number of feasible points, or an upper bound for large constrained spaces.
 
-        Beyond 65,536 points, counting would call the constraint too often.
+        For spaces of more than 65,536 points, counting would call the constraint too
+        often.
         """
         size = self._size
         return len(self._feasible) if self.constrained and size <= COUNTED else size
@@ -132,7 +133,7 @@ class Cube:
         return list(self.dimensions)
 
     def columns(self, name: str) -> NDArray[np.intp]:
-        """Return the encoded columns of a parameter (none for a constant)."""
+        """Return the column indices of a parameter; a constant has no columns."""
         self._check_names([checked_name(name)], complete=False)
         return self._columns[name]
 
@@ -154,12 +155,12 @@ class Cube:
     # Encoding ------------------------------------------------------------------------
 
     def encode(self, params: Mapping[str, Any]) -> Rows:
-        """Return the encoded point of a params dict, shape (n_columns,).
+        """Encode a params dict as a point of shape (n_columns,).
 
         Raises
         ------
         ValueError
-            If a parameter is missing, unknown, or its value is outside the space.
+            If a parameter is missing or unknown, or if a value is outside the space.
         """
         self._check_names(checked_params(params))
         row = np.zeros(self.n_columns)
@@ -177,12 +178,12 @@ class Cube:
         """Return a params dict with each value converted to its parameter's type.
 
         For an `Integer`, whole floats become integers; for a `Real`, integers become
-        floats. A value that equals a choice becomes that choice.
+        floats. A value that equals a choice is replaced by that choice.
         """
         return {name: self.dimensions[name].own(v) for name, v in params.items()}
 
     def decode_many(self, X: Rows) -> list[Params]:
-        """Return the params dicts of encoded points, shape (n, n_columns)."""
+        """Decode points of shape (n, n_columns) to params dicts."""
         X = self.snap(X)
         values = [
             dimension.decode(X[:, self._columns[name]])
@@ -194,7 +195,7 @@ class Cube:
         ]
 
     def snap(self, X: Rows) -> Rows:
-        """Return the feasible points nearest to `X`, shape (n, n_columns)."""
+        """Round each row of `X` to the nearest point of the space."""
         snapped = np.zeros(X.shape)
         columns, _, steps = self._reals
         snapped[:, columns] = on_grid(X[:, columns], steps)
@@ -204,7 +205,7 @@ class Cube:
 
     @cached_property
     def _reals(self) -> tuple[list[int], list[int], Rows]:
-        """Columns, uniform numbers and steps of the ranges, to vectorise them."""
+        """Columns, positions and grid steps of all `Real` parameters, as vectors."""
         found = {
             i: (int(self._columns[name][0]), dimension.steps)
             for i, (name, dimension) in enumerate(self.dimensions.items())
@@ -215,7 +216,7 @@ class Cube:
 
     @cached_property
     def _others(self) -> list[tuple[Any, int, Dimension]]:
-        """Columns, uniform number and dimension of the other parameters."""
+        """Columns, position and dimension of each parameter that is not a `Real`."""
         return [
             (self._columns[name], i, dimension)
             for i, (name, dimension) in enumerate(self.dimensions.items())
@@ -226,11 +227,11 @@ class Cube:
 
     @property
     def n_uniform(self) -> int:
-        """Number of uniform draws per random point."""
+        """Number of uniform random numbers needed for one random point."""
         return len(self.dimensions)
 
     def from_uniform(self, U: Rows) -> Rows:
-        """Return the points, shape (n, n_columns), of uniform (n, n_uniform) draws."""
+        """Convert uniform draws of shape (n, n_uniform) to n points of the space."""
         X = np.zeros((len(U), self.n_columns))
         columns, draws, steps = self._reals
         X[:, columns] = on_grid(U[:, draws], steps)
@@ -248,18 +249,18 @@ class Cube:
 
     @property
     def indices(self) -> NDArray[np.intp]:
-        """Numbers of the feasible points of a finite space, for `at`."""
+        """Indices of the feasible points of a finite space, for use with `at`."""
         return self._feasible if self.constrained else np.arange(int(self._size))
 
     @cached_property
     def _feasible(self) -> NDArray[np.intp]:
-        """Numbers of the points that satisfy the constraints."""
+        """Indices of the points that satisfy the constraints."""
         every = np.arange(int(self._size))
         blocks = [every[i : i + _BLOCK] for i in range(0, len(every), _BLOCK)]
         return np.concatenate([block[self.allows(self.at(block))] for block in blocks])
 
     def at(self, indices: NDArray[np.intp]) -> Rows:
-        """Return points of a finite space by number, shape (n, n_columns)."""
+        """Return the points of a finite space at the given indices."""
         # Constants have no column, and NumPy limits the number of axes of a grid.
         varying = [d for d in self.dimensions.values() if d.size > 1]
         tables = [d.table() for d in varying] or [np.zeros((1, 1))]
@@ -270,12 +271,12 @@ class Cube:
     # Constraints ---------------------------------------------------------------------
 
     def within(self, *predicates: Predicate) -> Self:
-        """Return the same space, restricted to points that satisfy all predicates.
+        """Return a copy of the space, restricted to points that satisfy all predicates.
 
         Parameters
         ----------
         *predicates : callable
-            Each takes a params dict and returns True or False.
+            Functions that take a params dict and return True or False.
         """
         region = copy.copy(self)
         before = () if self._answers is None else self._answers.predicates
@@ -285,11 +286,11 @@ class Cube:
 
     @property
     def constrained(self) -> bool:
-        """Whether feasibility must be checked by predicates."""
+        """Whether the points must satisfy constraints."""
         return self._answers is not None
 
     def allows(self, X: Rows) -> Mask:
-        """Return which of the points, shape (n, n_columns), satisfy the constraints."""
+        """Return a mask of the rows of `X` that satisfy the constraints."""
         if self._answers is None:
             return np.ones(len(X), dtype=bool)
         return self._answers(X)
@@ -298,19 +299,19 @@ class Cube:
 
     @property
     def climbed(self) -> NDArray[np.intp]:
-        """Columns that are climbed by gradient."""
+        """Indices of the columns that are optimised by gradient ascent."""
         found = [self._columns[k] for k, v in self.dimensions.items() if v.climbable]
         return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
     @cached_property
     def nominal(self) -> NDArray[np.intp]:
-        """Columns that hold integer codes for many unordered choices."""
+        """Indices of the columns that contain codes of many unordered choices."""
         found = [self._columns[k] for k, v in self.dimensions.items() if v.nominal]
         return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
     @property
     def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
-        """Columns and table of encoded rows of each parameter that is swept."""
+        """Columns and encoded values of each parameter searched exhaustively."""
         return [
             (self._columns[name], dimension.table())
             for name, dimension in self.dimensions.items()
@@ -319,13 +320,13 @@ class Cube:
 
     @cached_property
     def groups(self) -> list[NDArray[np.intp]]:
-        """Encoded columns of each parameter that varies, in order."""
+        """Column indices of each parameter that is not constant, in order."""
         varying = [columns for columns in self._columns.values() if len(columns)]
         return varying or [np.zeros(1, dtype=np.intp)]
 
 
 def checked_params(params: Any) -> Mapping[str, Any]:
-    """Return a params dict unchanged; ValueError for anything else."""
+    """Return a params dict unchanged, or raise ValueError if it is not a dict."""
     if not isinstance(params, Mapping):
         raise ValueError(
             f"Expected a dict of parameters, got {shown(params)}; write one, such as "
@@ -335,7 +336,7 @@ def checked_params(params: Any) -> Mapping[str, Any]:
 
 
 def checked_name(name: Any) -> str:
-    """Return the name of a parameter unchanged; ValueError unless a string."""
+    """Return a parameter name unchanged, or raise ValueError if it is not a string."""
     if not isinstance(name, str):
         raise ValueError(
             f"Expected parameter names to be strings, got {name!r}; write it in quotes."

@@ -2,8 +2,9 @@
 
 Every dimension maps a value to one row of encoded columns and back. The mapping is
 exact for feasible points: ``decode(encode(value)) == value`` for every value that
-decoding can return. Rounding makes that impossible for arbitrary floats, so a
-continuous range is a fine grid (2**32 steps if double precision allows).
+decoding can return. Rounding errors make this impossible for arbitrary floats, so a
+continuous range is represented by a fine grid (of 2**32 steps if double precision
+allows).
 """
 
 from __future__ import annotations
@@ -46,21 +47,21 @@ _MAX_INTEGER = 2**40
 
 
 class Dimension(ABC):
-    """Base class for the dimensions of a `Space`, not for direct use."""
+    """Base class of all dimensions of a `Space`."""
 
     @property
     def n_columns(self) -> int:
-        """Number of columns of the parameter in the encoded cube."""
+        """Number of columns of the parameter in an encoded point."""
         return 1
 
     @property
     def climbable(self) -> bool:
-        """Whether the single column can be climbed by gradient and then snapped."""
+        """Whether the column can be optimised by gradient ascent and then rounded."""
         return False
 
     @property
     def nominal(self) -> bool:
-        """Whether the single column holds unordered codes."""
+        """Whether the column contains codes of unordered choices."""
         return False
 
     @property
@@ -70,7 +71,7 @@ class Dimension(ABC):
 
     @abstractmethod
     def encode(self, value: Any) -> Rows:
-        """Return a value's encoded row, shape (n_columns,); ValueError if invalid."""
+        """Encode a value as a row of shape (n_columns,), or raise ValueError."""
 
     def contains(self, value: Any) -> bool:
         """Return whether a value is valid for the parameter."""
@@ -81,45 +82,45 @@ class Dimension(ABC):
         return True
 
     def own(self, value: Any) -> Any:
-        """Return a value in the parameter's type; ValueError if invalid."""
+        """Convert a value to the parameter's type, or raise ValueError if invalid."""
         return self.decode(self.encode(value)[None, :])[0]
 
     def has(self, value: Any) -> bool:
-        """Return whether a value is valid, including its type."""
+        """Return whether a value is valid and has the parameter's type."""
         return self.contains(value) and same(self.own(value), value)
 
     @abstractmethod
     def decode(self, rows: Rows) -> list[Any]:
-        """Return the values of snapped rows, shape (n, n_columns)."""
+        """Return the values of feasible rows, shape (n, n_columns)."""
 
     @abstractmethod
     def snap(self, rows: Rows) -> Rows:
-        """Return the feasible row nearest to each of `rows`, shape (n, n_columns)."""
+        """Round each of `rows`, shape (n, n_columns), to the nearest feasible row."""
 
     @abstractmethod
     def from_uniform(self, u: Rows) -> Rows:
-        """Return rows, shape (n, n_columns), for uniform draws, shape (n,)."""
+        """Convert uniform draws, shape (n,), to rows, shape (n, n_columns)."""
 
     @abstractmethod
     def table(self) -> Rows:
-        """Return all feasible rows, shape (size, n_columns); finite sets only."""
+        """Return all feasible rows of a finite dimension, shape (size, n_columns)."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the dimension in JSON types."""
+        """Return the dimension as a dict of JSON types."""
 
     def value_to_json(self, value: Any) -> Any:
-        """Return one of the dimension's values in JSON types."""
+        """Convert a value of the dimension to JSON types."""
         return to_json(value)
 
     def value_from_json(self, value: Any) -> Any:
-        """Return the value that `value_to_json` wrote."""
+        """Restore a value from the output of `value_to_json`."""
         return from_json(value)
 
 
 @dataclass(frozen=True, repr=False)
 class _Range:
-    """Common parts of `Real` and `Integer`; `hard` is written only if set."""
+    """Common base class of `Real` and `Integer`."""
 
     low: float
     high: float
@@ -150,7 +151,7 @@ class _Range:
             object.__setattr__(self, name, value)
 
     def _bound(self, name: str, value: Any) -> float:
-        """Return an end of the range in its stored type; ValueError if invalid."""
+        """Return an end of the range as a number, or raise ValueError if invalid."""
         if not is_finite(value):
             raise wrong(name, type(self).__name__, "a finite number", value)
         return float(value)
@@ -161,25 +162,25 @@ class _Range:
         return f"{type(self).__name__}({ends}{hard})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the range in JSON types."""
+        """Return the range as a dict of JSON types."""
         found = {name: getattr(self, name) for name in ("low", "high", "log")}
         hard = {"hard": self.hard} if self.hard else {}
         return {"type": type(self).__name__, **found, **hard}
 
 
 def on_grid(u: ArrayLike, steps: float | Rows) -> Rows:
-    """Return `u` rounded to multiples of 1 / `steps` in [0, 1]."""
+    """Round `u` to multiples of 1 / `steps` in [0, 1]."""
     inside: Rows = np.minimum(np.maximum(u, 0.0), 1.0)
     return np.rint(inside * steps) / steps + 0.0
 
 
 class Continuous(Dimension):
-    """A range of floats as a fine grid of the unit interval."""
+    """A range of floats, represented by a fine grid on the unit interval."""
 
     @property
     @abstractmethod
     def steps(self) -> float:
-        """Number of steps of the grid, a power of two."""
+        """Number of grid steps, which is a power of two."""
 
     @property
     def climbable(self) -> bool:
@@ -204,19 +205,19 @@ class Continuous(Dimension):
 
 
 class Listed(Dimension):
-    """Listed values, each with a row in a table."""
+    """A finite set of values, each with a row in a table."""
 
     @cached_property
     @abstractmethod
     def _table(self) -> Rows:
-        """All rows, shape (size, n_columns)."""
+        """All encoded rows, shape (size, n_columns)."""
 
     @abstractmethod
     def _indices(self, rows: Rows) -> NDArray[np.intp]:
         """Return the positions of the values nearest to `rows`."""
 
     def _nearest(self, rows: Rows) -> NDArray[np.intp]:
-        """Return the nearest positions if the table is in ascending order."""
+        """Return the positions of the nearest values in an ascending table."""
         if self.n_columns == 0:
             return np.zeros(len(rows), dtype=np.intp)
         edges = (self._table[1:, 0] + self._table[:-1, 0]) / 2
@@ -230,7 +231,7 @@ class Listed(Dimension):
 
 
 def checked_number(value: Any, low: float, high: float) -> float | int:
-    """Return a value as a plain number; ValueError unless it is in the range."""
+    """Return a value as a plain number, or raise ValueError if it is out of range."""
     value = plain(value)
     if not is_number(value) or not low <= value <= high:
         raise ValueError(f"expected a number in [{low}, {high}]")
@@ -244,13 +245,13 @@ class Real(_Range, Continuous):
     Parameters
     ----------
     low, high : float
-        Ends of the range, both inclusive, in the parameter's own units.
+        Ends of the range, both included, in units of the parameter.
     log : bool, default=False
-        Whether to measure distances on a log scale (`low` must then be positive).
+        Whether to measure distances on a log scale. If True, `low` must be positive.
     hard : bool or {"low", "high"}, default=False
         Which end is a natural limit of the parameter, beyond which values make no
-        sense; True for both. It does not change a search. The report does not advise
-        widening the range there.
+        sense. True means both ends. The search ignores this setting, but the report
+        does not suggest widening the range there.
 
     Raises
     ------
@@ -281,7 +282,7 @@ class Real(_Range, Continuous):
 
     @cached_property
     def _bits(self) -> int:
-        """Bits of the grid: a step must far exceed the rounding error of a value."""
+        """Number of bits of the grid, whose steps must far exceed rounding errors."""
         low, high = self._ends
         scale = max(abs(low), abs(high))
         error = math.ulp(scale)
@@ -322,11 +323,11 @@ class Integer(_Range, Dimension):
     low, high : int
         Ends of the range, **both included**.
     log : bool, default=False
-        Whether to measure distances on a log scale (`low` must then be positive).
+        Whether to measure distances on a log scale. If True, `low` must be positive.
     hard : bool or {"low", "high"}, default=False
         Which end is a natural limit of the parameter, beyond which values make no
-        sense; True for both. It does not change a search. The report does not advise
-        widening the range there.
+        sense. True means both ends. The search ignores this setting, but the report
+        does not suggest widening the range there.
 
     Raises
     ------
@@ -428,7 +429,7 @@ class Categorical(Listed):
     Parameters
     ----------
     choices : sequence
-        The values, at least one and all different. A value may be any object. Types
+        The possible values, which must be distinct. A value may be any object. Types
         matter: 1, 1.0 and True are three different choices.
     ordered : bool, default=False
         Whether the order of `choices` is meaningful. Ordered choices are evenly spaced
@@ -488,7 +489,7 @@ class Categorical(Listed):
 
     @property
     def n_columns(self) -> int:
-        """No column for a constant, one for an axis or codes, or one per choice."""
+        """Number of columns: 0 for a constant, 1 for an axis, or 1 per choice."""
         k = len(self.choices)
         one_hot = 2 < k <= MAX_ONE_HOT and not self.ordered
         return k if one_hot else min(k - 1, 1)
@@ -523,10 +524,10 @@ class Categorical(Listed):
         return {k: v for k, v in kept if k not in ("_lookup", "_places")}
 
     def index(self, value: Any) -> int:
-        """Return the position of a value among the choices; ValueError if absent.
+        """Return the index of a value in `choices`, or raise ValueError if missing.
 
         A choice of the same type has priority. Otherwise, a number matches an equal
-        choice of another type, if there is only one.
+        choice of another type if there is exactly one such choice.
         """
         place = self._places.get(id(value))
         if place is not None:  # an object may have changed in the meantime

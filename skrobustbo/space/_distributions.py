@@ -1,8 +1,8 @@
-"""Distributions as dimensions: cdf encodes, ppf decodes.
+"""Distributions as dimensions, encoded by the cdf and decoded by the ppf.
 
-The dimensions wrap frozen scipy distributions. Other distributions are converted: newer
-scipy objects have different names for the same functions, and a law that can only be
-sampled becomes the distribution of its samples.
+The dimensions wrap frozen scipy distributions. Other distributions are converted to
+this form. Newer scipy objects have the same functions under different names. A
+distribution that can only be sampled is replaced by the distribution of its samples.
 """
 
 from __future__ import annotations
@@ -60,16 +60,17 @@ def is_frozen(value: Any) -> bool:
 
 
 def is_law(value: Any) -> bool:
-    """Return whether a value is a distribution in another form, or a class of them."""
+    """Return whether a value is a distribution, but not a frozen scipy one."""
     if is_frozen(value) or is_listing(value):
         return False
     return any(callable(getattr(value, name, None)) for name in ("rvs", "ppf", "icdf"))
 
 
 def as_frozen(law: Any) -> Any:
-    """Return a distribution of another form as a frozen one.
+    """Convert a distribution to a frozen scipy.stats distribution.
 
-    A law with few values, not all of them numbers, becomes a list of these values.
+    A distribution with few values becomes a list of these values if they are not all
+    numbers of the same type.
     """
     generic = isinstance(law, scipy.stats.rv_continuous | scipy.stats.rv_discrete)
     # scipy's named distributions accept at least a location and a scale.
@@ -103,7 +104,7 @@ def _renamed(law: Any) -> Any:
 
 
 class _Renamed:
-    """A distribution object from newer scipy with a frozen distribution's names."""
+    """Adapter that gives a newer scipy distribution the methods of a frozen one."""
 
     args: tuple[Any, ...] = ()
     kwds: ClassVar[dict[str, Any]] = {}
@@ -114,7 +115,7 @@ class _Renamed:
 
 
 def _drawn(law: Any) -> list[Any]:
-    """Return a fixed set of samples from a law, or its quantiles if it has them."""
+    """Return fixed samples from a distribution, or its quantiles if available."""
 
     def draws(n: int) -> list[Any]:
         generator = np.random.RandomState(0)
@@ -139,7 +140,7 @@ def _drawn(law: Any) -> list[Any]:
 
 
 def _law_of(drawn: list[Any], law: Any) -> Any:
-    """Return the distribution of samples, or their values if they have no order."""
+    """Return the distribution of the samples, or their values if unordered."""
     values = distinct(drawn)
     kinds = {type(value) for value in values}
     if len(values) <= _MOST_VALUES:
@@ -179,7 +180,7 @@ def _too_many(law: Any) -> ValueError:
 
 
 def from_frozen(frozen: Any) -> Dimension:
-    """Return the dimension of a frozen scipy.stats distribution."""
+    """Convert a frozen scipy.stats distribution to a dimension."""
     kinds = {kind.__name__ for kind in type(frozen.dist).__mro__}
     if not kinds & {"rv_discrete", "DiscreteDistribution"}:
         return _Continuous(frozen)
@@ -191,7 +192,7 @@ def from_frozen(frozen: Any) -> Dimension:
 
 
 class _Frozen(Dimension):
-    """Common parts of continuous and discrete laws: range, text and JSON."""
+    """Common base class of continuous and discrete distributions."""
 
     def __init__(self, frozen: Any) -> None:
         self.frozen = frozen
@@ -251,7 +252,7 @@ class _Frozen(Dimension):
 
 
 def _listed(values: NDArray[Any]) -> str:
-    """Return numbers as text, or as a digest if there are many."""
+    """Format numbers as text, or as a digest if there are many."""
     if len(values) <= _FEW:
         return repr(values.tolist())
     text = " ".join(f"{value:.9g}" for value in values.tolist())
@@ -260,7 +261,7 @@ def _listed(values: NDArray[Any]) -> str:
 
 
 class _Continuous(_Frozen, Continuous):
-    """A continuous law; distances are differences of its cdf."""
+    """Continuous distribution, with distances measured by differences of the cdf."""
 
     def __init__(self, frozen: Any) -> None:
         super().__init__(frozen)
@@ -280,7 +281,7 @@ class _Continuous(_Frozen, Continuous):
 
     @cached_property
     def _bits(self) -> int:
-        """Bits of the finest grid on which the cdf safely inverts the ppf."""
+        """Bits of the finest grid on which the cdf reliably inverts the ppf."""
         for bits in (32, 28, 24, 20, 16, 12):
             # For laws with a pole at an end, the inverse fails only there.
             ends = 2.0 ** -np.arange(1, bits + 1)
@@ -312,7 +313,7 @@ class _Continuous(_Frozen, Continuous):
 
 
 class _Discrete(_Frozen, Listed):
-    """A law on the integers; each value lies mid-way through its probability."""
+    """Discrete distribution that encodes each value by the middle of its cdf step."""
 
     def __init__(self, frozen: Any) -> None:
         super().__init__(frozen)
@@ -323,7 +324,7 @@ class _Discrete(_Frozen, Listed):
             )
 
     def check_size(self) -> None:
-        """Raise ValueError if there are too many values for a list."""
+        """Raise a ValueError if there are too many values to list."""
         listed = hasattr(self.frozen.dist, "xk")
         n = len(self.frozen.dist.xk) if listed else self.high - self.low + 1
         if n > _MAX_SUPPORT:
@@ -349,7 +350,7 @@ class _Discrete(_Frozen, Listed):
 
     @cached_property
     def _kind(self) -> type[int] | type[float]:
-        """Type of the samples; floats only if they are listed as floats."""
+        """Type of the values: int if all values are whole and not given as floats."""
         listed = np.asarray(getattr(self.frozen.dist, "xk", 0))
         whole = np.all(self._support == np.rint(self._support))
         return int if whole and listed.dtype.kind in "iu" else float
@@ -397,7 +398,7 @@ class _Discrete(_Frozen, Listed):
 
 
 def from_dict(state: dict[str, Any]) -> Dimension:
-    """Return the law that `to_dict` wrote, using only its name in scipy.stats."""
+    """Restore a distribution from the output of `to_dict`."""
     law = getattr(scipy.stats, str(state["name"]), None)
     if law is scipy.stats.rv_discrete and "values" in state:
         law = law(values=state["values"])

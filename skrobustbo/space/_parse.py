@@ -1,7 +1,7 @@
 """Conversion of user input to dimensions, including dimensions from other packages.
 
 Dimensions from scikit-optimize, Optuna and skrub are recognised by module, name and
-attributes. These packages are never imported.
+attributes, so these packages are never imported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_STEPS = 100_000
 
 
 def _from_foreign(reader: Callable[[Any], Dimension], value: Any) -> Dimension:
-    """Return the equivalent of another package's dimension."""
+    """Convert a dimension of another package."""
     try:
         return reader(value)
     except AttributeError as error:
@@ -43,7 +43,7 @@ def _from_foreign(reader: Callable[[Any], Dimension], value: Any) -> Dimension:
 
 
 def _number(cls: type[Real] | type[Integer], low: Any, high: Any, log: bool) -> Any:
-    """Return the range, or a constant if it holds a single number."""
+    """Return a range, or a constant if both ends are equal."""
     low, high = plain(low), plain(high)
     return Categorical([low]) if low == high else cls(low, high, log=log)
 
@@ -77,7 +77,7 @@ def _optuna_number(cls: type[Real] | type[Integer], value: Any) -> Any:
 
 
 def _stepped(value: Any, step: Any) -> Dimension:
-    """Return the ordered table low, low + step, ... up to high."""
+    """Return an ordered choice among low, low + step, ... up to high."""
     low, high = plain(value.low), plain(value.high)
     n = 1 + math.floor((high - low) / step + 1e-8)
     if n > _MOST_STEPS:
@@ -107,13 +107,13 @@ _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
 
 
 def as_dimension(name: str, value: Any) -> Dimension:
-    """Return the dimension for a user's value.
+    """Convert a user's value to a dimension.
 
     Raises
     ------
     ValueError
-        If the value is invalid; the message names the parameter and the possible
-        meanings.
+        If the value is invalid. The message names the parameter and the possible
+        meanings of the value.
     """
     if isinstance(value, Dimension):
         return value
@@ -169,10 +169,10 @@ def _refuse_ambiguous(value: Any) -> None:
 
 
 def _ranges(values: list[Any]) -> str:
-    """Return how to write the range that a tuple might mean.
+    """Return the code of the range that a tuple may represent.
 
-    In scikit-optimize, a third item is the prior, and integers denote a range of
-    integers.
+    In scikit-optimize, the third item of a tuple is the prior, and a tuple of integers
+    represents a range of integers.
     """
     ends, rest = values[:2], values[2:]
     pair = len(ends) == 2 and all(map(is_finite, ends)) and ends[0] < ends[1]
@@ -185,7 +185,7 @@ def _ranges(values: list[Any]) -> str:
 
 
 def _from_sequence(values: Any) -> Categorical:
-    """Return the values of a sequence as a choice; numbers are ordered by rank."""
+    """Return a choice among the values of a sequence, in which numbers are ordered."""
     choices = distinct(values)
     if not choices:
         raise ValueError(

@@ -1,6 +1,6 @@
 """The search space, which maps params dicts to points in the unit cube and back.
 
-A `Space` has one dict of parameters. It creates its subclasses: `BranchedSpace`, the
+A `Space` is defined by one dict of parameters. Its subclasses are `BranchedSpace`, the
 union of several spaces, and `PointSpace`, a list of points.
 """
 
@@ -52,29 +52,29 @@ class Space(Cube):
     Parameters
     ----------
     param_space : dict of str to dimension, or list of such dicts
-        The dimension of each parameter: a `Real`, `Integer` or `Categorical`; a
-        sequence of the only values to try; a distribution (frozen if from
-        `scipy.stats`), whose support is the range and whose shape sets the scale of
-        distances; or a dimension from scikit-optimize, Optuna or skrub. The dicts in a
-        list are branches of one space. A point belongs to the first branch that
-        contains it.
+        The dimension of each parameter: a `Real`, `Integer` or `Categorical`, a
+        sequence of the values to try, a distribution, or a dimension from
+        scikit-optimize, Optuna or skrub. A distribution from `scipy.stats` must be
+        frozen. The support of a distribution is the range of the parameter, and its
+        shape determines how distances are measured. A list of dicts defines the
+        branches of one space. A point belongs to the first branch that contains it.
 
     Attributes
     ----------
     dimensions : dict of str to dimension
-        The parameters, in the order given.
+        The parameters, in their original order.
     branches : list of Space
-        The spaces whose union is this space; for a single dict, only the space itself.
+        The spaces whose union is this space. For a single dict, the list contains only
+        the space itself.
     n_columns : int
-        Number of columns of an encoded point, all in [0, 1].
+        Number of columns of an encoded point. All columns are in [0, 1].
     size : float
-        Number of feasible points, `inf` if a parameter is continuous.
+        Number of feasible points, or `inf` if a parameter is continuous.
 
     Raises
     ------
     ValueError
-        If the space is empty or a value is invalid; the message names the parameter
-        and says what to write instead.
+        If the space is empty or a value is invalid.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Space(Cube):
     """
 
     def __new__(cls, param_space: Any = None) -> Space:
-        """Return an instance for one dict, or an instance of a subclass for several."""
+        """Create a `Space`, or a `BranchedSpace` if there are several dicts."""
         several = isinstance(param_space, list | tuple) and len(param_space) > 1
         return object.__new__(BranchedSpace if cls is Space and several else cls)
 
@@ -102,8 +102,8 @@ class Space(Cube):
         """Return a space that contains exactly the given points.
 
         Use it for a table of experiments, a pool of materials or the arms of a bandit.
-        No other point is ever proposed. Numbers are scaled linearly over their range;
-        everything else is an unordered choice. Repeated points count once.
+        No other points are ever proposed. Numbers are scaled linearly over their range,
+        and all other values are unordered choices. Duplicate points count once.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Space(Cube):
 
     @property
     def owned(self) -> list[Space]:
-        """The branches, without the points that an earlier branch contains."""
+        """The branches, each without the points that an earlier branch contains."""
         return [self]
 
     def owner(self, params: Mapping[str, Any]) -> int:
@@ -138,12 +138,12 @@ class Space(Cube):
         Raises
         ------
         ValueError
-            If no branch does.
+            If no branch contains the params dict.
         """
         return self.place(params)[0]
 
     def place(self, params: Mapping[str, Any]) -> tuple[int, Rows]:
-        """Return the index of a params dict's `owner`, and its encoded row there."""
+        """Return the branch index of a params dict, and its encoding in that branch."""
         return 0, self.encode(params)
 
     def __repr__(self) -> str:
@@ -161,7 +161,7 @@ class Space(Cube):
     __hash__ = None  # type: ignore[assignment]
 
     def decode(self, x: ArrayLike) -> Params:
-        """Return the params dict of an encoded point, shape (n_columns,)."""
+        """Decode a point of shape (n_columns,) to a params dict."""
         row = _floats(x)
         if row.shape != (self.n_columns,):
             raise ValueError(
@@ -173,15 +173,15 @@ class Space(Cube):
     def sample(self, n: int, random_state: Any = None) -> list[Params]:
         """Return `n` points that cover the space.
 
-        Up to 32 points form a Latin hypercube in which no two parameters are
+        Samples of up to 32 points form a Latin hypercube in which no two parameters are
         confounded: their upper and lower halves, or their two choices, occur in several
-        combinations. (This needs at least 7 points and at most 35 parameters.) Larger
+        combinations. This requires at least 7 points and at most 35 parameters. Larger
         samples form a scrambled Sobol sequence.
 
         Parameters
         ----------
         n : int
-            Number of points. Points may repeat in a small finite space.
+            Number of points. In a small finite space, points may be repeated.
         random_state : int, RandomState or None, default=None
             Random seed.
 
@@ -202,38 +202,41 @@ class Space(Cube):
         return True
 
     def has(self, params: Mapping[str, Any]) -> bool:
-        """Return whether a params dict is in the space, including value types."""
+        """Return whether a params dict is in the space, with exactly matching types."""
         return self.contains(params) and same(self.own(params), dict(params))
 
     def ball(
         self, eps: float | Mapping[str, float], metric: str = "max", units: str = "cube"
     ) -> Perturb:
-        """Return a function from points to their feasible perturbations.
+        """Return a function that maps points to their feasible perturbations.
 
-        Unordered choices are not perturbed. In pools, and in finite spaces of up to
-        4,096 points, all neighbours are used. Other spaces have a fixed set of
+        Unordered choices are not perturbed. In spaces created by `from_points` and in
+        finite spaces of up to 4,096 points, the perturbations are all points within the
+        radius, or a selection of 64 if there are more. Other spaces use a fixed set of
         perturbations: the point itself, the ends of the axes, corners and a few points
-        in between, moved inward to feasible values.
+        in between. Infeasible perturbations are moved inwards until they are feasible.
 
         Parameters
         ----------
         eps : float or dict of str to float
-            The radius, or one radius for each perturbed parameter.
+            The radius of the ball, or a radius for each perturbed parameter.
         metric : {"max", "l2"}, default="max"
-            "max": every parameter may move by its radius. "l2": the Euclidean distance.
+            If "max", every parameter may change by its radius. If "l2", the radius
+            limits the Euclidean distance.
         units : {"cube", "user"}, default="cube"
-            Whether radii are in unit-cube coordinates or in the parameters' own units.
+            Whether the radii are in unit-cube coordinates or in the units of the
+            parameters.
 
         Returns
         -------
         perturb : callable
-            Maps encoded points, shape (m, n_columns), to perturbed points, shape (m, k,
-            n_columns), with the original point first.
+            Function that maps encoded points, shape (m, n_columns), to perturbed
+            points, shape (m, k, n_columns). The original point comes first.
 
         Raises
         ------
         ValueError
-            If a name is unknown or its values have no order.
+            If a parameter in `eps` is unknown or its values are not ordered.
 
         Examples
         --------
@@ -245,7 +248,7 @@ class Space(Cube):
         return ball(self, eps, metric, units)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the space in JSON types.
+        """Return the space as a dict of JSON types.
 
         Raises
         ------
@@ -257,7 +260,7 @@ class Space(Cube):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Space:
-        """Return the space that `to_dict` wrote."""
+        """Restore a space from the output of `to_dict`."""
         if "points" in state:
             names = [name for name, _ in state["points"]]
             columns = [[from_json(v) for v in values] for _, values in state["points"]]
@@ -268,23 +271,23 @@ class Space(Cube):
         return cls({k: dimension_from_dict(v) for k, v in state["dimensions"]})
 
     def params_to_json(self, params: Params) -> dict[str, Any]:
-        """Return a params dict in JSON types, with choices by index."""
+        """Convert a params dict to JSON types, with choices stored by index."""
         return {k: self.dimensions[k].value_to_json(v) for k, v in params.items()}
 
     def params_from_json(self, state: Mapping[str, Any]) -> Params:
-        """Return the params dict that `params_to_json` wrote."""
+        """Restore a params dict from the output of `params_to_json`."""
         self._check_names(checked_params(state))
         return {k: v.value_from_json(state[k]) for k, v in self.dimensions.items()}
 
 
 def constants(branch: Space) -> Params:
-    """Return the parameters with a single value in a branch, and their values."""
+    """Return the constant parameters of a branch and their values."""
     choices = {n: [*getattr(d, "choices", ())] for n, d in branch.dimensions.items()}
     return {name: values[0] for name, values in choices.items() if len(values) == 1}
 
 
 def _checked_dict(param_space: Any) -> Mapping[str, Any]:
-    """Return a dict of parameters unchanged; ValueError for anything else."""
+    """Return a dict of parameters unchanged, or raise ValueError if it is invalid."""
     if not isinstance(param_space, Mapping):
         raise ValueError(
             f"Expected a dict from parameter names to their values, got "
@@ -299,7 +302,7 @@ def _checked_dict(param_space: Any) -> Mapping[str, Any]:
 
 
 def _floats(x: Any) -> Rows:
-    """Return encoded coordinates as an array; ValueError unless numeric."""
+    """Return encoded coordinates as an array, or raise ValueError if not numeric."""
     try:
         row = np.asarray(x, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -316,11 +319,11 @@ def _floats(x: Any) -> Rows:
 
 
 class BranchedSpace(Space):
-    """The space of a list of dicts; see `Space`.
+    """Space that is defined by a list of dicts; see `Space`.
 
-    An encoded point has one column per branch, to identify its branch, followed by the
-    columns of every branch. The columns of other branches are 0. A point in several
-    branches belongs only to the first of them.
+    An encoded point starts with one column per branch, which identify the branch of the
+    point. The columns of every branch follow, and those of other branches are 0. A
+    point in several branches belongs only to the first of them.
     """
 
     def __init__(self, param_space: Sequence[Mapping[str, Any] | Space]) -> None:
@@ -351,7 +354,7 @@ class BranchedSpace(Space):
 
     @cached_property
     def dimensions(self) -> dict[str, Dimension]:  # type: ignore[override]
-        """All parameters, each as defined in the first branch that has it."""
+        """All parameters, each as defined in the first branch that contains it."""
         found: dict[str, Dimension] = {}
         for branch in self._branches:
             for name, dimension in branch.dimensions.items():
@@ -380,7 +383,7 @@ class BranchedSpace(Space):
 
     @property
     def size(self) -> float:
-        """Number of points; an upper bound if large branches overlap."""
+        """Number of points, or an upper bound if large branches overlap."""
         return sum(branch.size for branch in self.owned)
 
     def place(self, params: Mapping[str, Any]) -> tuple[int, Rows]:
@@ -424,7 +427,7 @@ class BranchedSpace(Space):
         return joined
 
     def _parts(self, X: Rows) -> list[tuple[int, NDArray[np.intp]]]:
-        """Return the branches that occur in `X`, each with its rows."""
+        """Return the branches that occur in `X`, each with the indices of its rows."""
         of = np.argmax(X[:, : len(self._branches)], axis=1)
         return [(int(i), np.flatnonzero(of == i)) for i in np.unique(of)]
 
@@ -491,12 +494,12 @@ class BranchedSpace(Space):
 
 
 def _outside(spaces: Sequence[Space], params: Params) -> bool:
-    """Return whether none of the spaces contains a point, including value types."""
+    """Return whether a point with these value types is outside all given spaces."""
     return not any(space.has(params) for space in spaces)
 
 
 def _overlap(a: Space, b: Space) -> bool:
-    """Return whether two spaces may share points; True if in doubt."""
+    """Return whether two spaces may have points in common."""
     if a.dimensions.keys() != b.dimensions.keys():
         return False
     return all(_meet(a.dimensions[name], b.dimensions[name]) for name in a.names)
@@ -514,7 +517,7 @@ def _meet(a: Dimension, b: Dimension) -> bool:
 
 
 class PointSpace(Space):
-    """The space of `Space.from_points`: one table of encoded rows for all columns."""
+    """Space that `Space.from_points` creates from a list of points."""
 
     is_pool = True
 
@@ -559,7 +562,10 @@ class PointSpace(Space):
         return np.concatenate([none, *(self._distances(b).argmin(1) for b in blocks)])
 
     def _distances(self, X: Rows) -> Rows:
-        """Return the distances to all points; different choices have distance 1."""
+        """Return the distances to all points, squared if there are nominal columns.
+
+        Different choices in a nominal column have distance 1.
+        """
         if not len(self.nominal):
             return cdist(X, self._rows)
         others = np.setdiff1d(np.arange(self.n_columns), self.nominal)
@@ -575,7 +581,7 @@ class PointSpace(Space):
         return self._rows[self._nearest(X)]
 
     def within(self, *predicates: Predicate) -> Self:
-        """Return the same space, restricted to its feasible points."""
+        """Return a copy of the space, restricted to points that satisfy predicates."""
         kept = [i for i, p in enumerate(self.points) if all(f(p) for f in predicates)]
         region = copy.copy(self)
         region.points = [self.points[i] for i in kept]
@@ -602,12 +608,12 @@ class PointSpace(Space):
 
     @property
     def climbed(self) -> NDArray[np.intp]:
-        """No column can be climbed: only the points themselves are feasible."""
+        """An empty array, because only the points themselves are feasible."""
         return np.empty(0, dtype=np.intp)
 
     @property
     def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
-        """All columns at once, with the points' encoded rows."""
+        """All columns together, with the encoded rows of the points."""
         return [(np.arange(self.n_columns), self._rows)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -644,7 +650,7 @@ def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
 
 
 def _seen_dimension(values: list[Any]) -> Dimension:
-    """Return a dimension with exactly the observed values, placing numbers by value."""
+    """Return a dimension with exactly the given values, spacing numbers by value."""
     choices = distinct(values)
     if have_order(choices):
         return _Levels(sorted(choices))
@@ -652,7 +658,7 @@ def _seen_dimension(values: list[Any]) -> Dimension:
 
 
 class _Levels(Categorical):
-    """Numbers in ascending order, placed by value instead of rank."""
+    """Ordered choice among numbers that are spaced by value instead of rank."""
 
     def __init__(self, values: list[float]):
         super().__init__(values, ordered=True)

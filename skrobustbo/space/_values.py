@@ -1,4 +1,4 @@
-"""Handling of users' values: plain Python types, equality and JSON."""
+"""Conversion of users' values to plain Python types and JSON, and comparison."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _FIXED = (bool, int, float, str, bytes, type(None))
 
 
 def plain(value: Any) -> Any:
-    """Return NumPy scalars, including those in lists and tuples, as Python values.
+    """Convert NumPy scalars, including those in lists and tuples, to Python values.
 
-    Everything else is unchanged, even dates, because Python's dates are less precise.
+    All other values are returned unchanged, including NumPy dates, because Python's
+    dates are less precise.
     """
     if type(value) in (list, tuple):
         return type(value)(map(plain, value))
@@ -40,7 +41,7 @@ def plain(value: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a plain value is a real number (booleans are not)."""
+    """Return whether a plain value is a real number and not a boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -50,7 +51,7 @@ def is_finite(value: Any) -> bool:
 
 
 def is_listing(value: Any) -> bool:
-    """Return whether a value is an ordered collection, like a list."""
+    """Return whether a value is an ordered collection, such as a list."""
     other = isinstance(value, str | bytes | Mapping | set | frozenset)
     several = isinstance(value, Iterable) and isinstance(value, Sized)
     return several and not other and getattr(value, "ndim", 1) == 1
@@ -59,16 +60,16 @@ def is_listing(value: Any) -> bool:
 def same(a: Any, b: Any, *, typed: bool = True) -> bool:
     """Return whether two values are the same choice.
 
-    They must be equal and of the same type: for many estimators, 1 and 1.0 have
-    different meanings. Containers and arrays are compared element by element, and
-    estimators are compared by class and parameters, so a clone equals its original.
+    The values must be equal and of the same type, because 1 and 1.0 have different
+    meanings for many estimators. Containers and arrays are compared element by element,
+    and estimators are compared by class and parameters, so a clone equals its original.
 
     Parameters
     ----------
     a, b : object
     typed : bool, default=True
         Whether an integer differs from an equal float. Booleans always differ from
-        both.
+        numbers.
     """
     a, b = plain(a), plain(b)
     if a is b:
@@ -116,19 +117,19 @@ def _same_arrays(a: NDArray[Any], b: NDArray[Any], typed: bool) -> bool:
 
 
 def have_order(values: Sequence[Any]) -> bool:
-    """Return whether values are finite numbers without duplicates."""
+    """Return whether all values are finite numbers and there are no duplicates."""
     return all(map(is_finite, values)) and len(set(values)) == len(values)
 
 
 def fresh(params: Mapping[str, Any], *, equal: bool = True) -> dict[str, Any]:
-    """Return a params dict with copies of the values, which may be changed freely.
+    """Return a params dict with copies of the values, which are safe to modify.
 
     Parameters
     ----------
     params : dict
     equal : bool, default=True
-        Whether to keep, rather than copy, estimators and objects whose copies would not
-        be the `same`.
+        Whether to keep the original if the value is an estimator or if its copy would
+        not be the `same`.
     """
     return {name: _copy(value, equal) for name, value in params.items()}
 
@@ -144,7 +145,7 @@ def _copy(value: Any, equal: bool) -> Any:
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
-    """Return the distinct values in plain types, in the order given."""
+    """Return the distinct values in plain Python types, in their original order."""
     found: list[Any] = []
     alike: dict[Hashable, list[Any]] = {}
     for value in map(plain, values):
@@ -156,7 +157,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def key_of(value: Any) -> Hashable:
-    """Return a key, the same for equal values of any type, but rarely otherwise."""
+    """Return a hashable key that is the same for equal values and rarely for others."""
     value = plain(value)
     kind = type(value)
     if is_number(value):
@@ -184,13 +185,13 @@ def _first_numbers(array: NDArray[Any]) -> tuple[float, ...]:
 
 
 def to_json(value: Any) -> Any:
-    """Return `value` in JSON types that `from_json` turns back into an equal value.
+    """Convert a value to JSON types, from which `from_json` restores an equal value.
 
     Raises
     ------
     TypeError
-        For anything except None, booleans, numbers, strings, and lists and tuples of
-        them.
+        If the value is anything except None, a boolean, a number, a string, or a list
+        or tuple of these.
     """
     value = plain(value)
     if value is None or isinstance(value, bool | int | str):
@@ -208,7 +209,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Return the value that `to_json` wrote."""
+    """Restore a value from the output of `to_json`."""
     if isinstance(value, list):
         return [from_json(item) for item in value]
     if isinstance(value, dict):

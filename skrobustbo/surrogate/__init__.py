@@ -1,4 +1,4 @@
-"""Gaussian process surrogates that are extended row by row."""
+"""Gaussian process surrogates that can be updated row by row."""
 
 from skrobustbo.kernels import (
     AdditiveKernel,

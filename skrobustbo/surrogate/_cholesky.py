@@ -1,7 +1,8 @@
-"""A lower Cholesky factor that grows and shrinks by rows.
+"""Lower Cholesky factor that supports adding and removing rows.
 
-The factor of n rows is the leading block of a larger column-major buffer, so appending
-a row takes one triangular solve, O(n**2), and no copy.
+A factor with n rows is stored in the leading block of a larger column-major buffer.
+Appending a row therefore only requires one triangular solve in O(n**2) time, and the
+factor is not copied.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ _LOST, _LIFTED = 1e-13, 1e-8
 
 
 class CholeskyFactor:
-    """L with L L^T = K, for a positive definite K given row by row.
+    """Lower Cholesky factor L of a positive definite matrix K = L L^T.
 
-    A pivot that is lost to rounding (duplicate points, tiny noise) is raised, as if its
-    row had more noise: K may be singular up to about 1e-15 on the diagonal.
+    With duplicate points or very little noise, a pivot may be lost to rounding errors.
+    Such a pivot is raised, as if its row had more noise, so K may be singular up to
+    about 1e-15 on the diagonal.
     """
 
     def __init__(self) -> None:
@@ -35,7 +37,7 @@ class CholeskyFactor:
 
     @classmethod
     def of(cls, L: Array) -> CholeskyFactor:
-        """Return the factor with lower triangle `L`, shape (n, n)."""
+        """Create a factor from a lower triangular matrix of shape (n, n)."""
         factor = cls()
         factor._reserve(len(L))
         factor._buffer[: len(L), : len(L)] = L
@@ -43,9 +45,10 @@ class CholeskyFactor:
         return factor
 
     def held(self) -> CholeskyFactor:
-        """Return a snapshot of the factor, which later changes do not affect.
+        """Return a snapshot of the factor that later changes do not affect.
 
-        Nothing is copied until one of the two would overwrite shared rows.
+        The rows are only copied when one of the two factors would overwrite shared
+        rows.
         """
         twin = CholeskyFactor.__new__(CholeskyFactor)
         twin.n, twin._buffer, twin._lent = self.n, self._buffer, math.inf
@@ -54,16 +57,16 @@ class CholeskyFactor:
 
     @property
     def lower(self) -> Array:
-        """The factor, shape (n, n): a view, valid until the next change."""
+        """The factor as a view of shape (n, n), valid until the next change."""
         return self._buffer[: self.n, : self.n]
 
     @property
     def capacity(self) -> int:
-        """Number of floats in the buffer, including reserved ones."""
+        """Number of floats that fit into the buffer."""
         return self._buffer.size
 
     def _reserve(self, n: int) -> None:
-        """Make room for `n` rows; rows after the present ones become writable."""
+        """Make room for `n` rows and make the unused rows writable."""
         capacity = len(self._buffer)
         if n > capacity or self.n < self._lent:
             capacity = max(n, capacity * 3 // 2) if n > capacity else capacity
@@ -72,7 +75,7 @@ class CholeskyFactor:
             self._buffer, self._lent = own, 0
 
     def restart(self, K: Array) -> None:
-        """Replace the factor by the factor of a whole matrix, shape (n, n)."""
+        """Compute the factor of a new matrix of shape (n, n)."""
         n = len(K)
         L, failed = lapack.dpotrf(K, lower=1, clean=1)
         self.n = 0
@@ -85,12 +88,12 @@ class CholeskyFactor:
             self.append(K[i, :i], K[i, i])
 
     def append(self, row: Array, diagonal: float) -> None:
-        """Append one row of K: its entries with earlier rows, and its diagonal entry.
+        """Append a row of K, given its off-diagonal entries and its diagonal entry.
 
         Raises
         ------
         numpy.linalg.LinAlgError
-            If the row clearly does not belong to a positive definite matrix.
+            If K is clearly not positive definite.
         """
         n = self.n
         self._reserve(n + 1)
@@ -108,11 +111,11 @@ class CholeskyFactor:
         self.n = n + 1
 
     def truncate(self, n: int) -> None:
-        """Keep the first `n` rows."""
+        """Remove all rows except the first `n`."""
         self.n = min(n, self.n)
 
     def solve(self, B: Array, *, transposed: bool = False) -> Array:
-        """Return L^-1 B (or L^-T B), for B of shape (n,) or (n, m)."""
+        """Return L^-1 B, or L^-T B if `transposed`, for B of shape (n,) or (n, m)."""
         if not self.n:
             return np.array(B)
         # Whole columns of the buffer: LAPACK skips the spare rows without a copy.
@@ -123,13 +126,14 @@ class CholeskyFactor:
         return x.reshape(B.shape)
 
     def log_diagonal(self, n: int | None = None) -> float:
-        """Return the sum of log L_ii over the first `n` rows (default: all)."""
+        """Return the sum of log L_ii over the first `n` rows, by default all rows."""
         return float(np.log(self.lower.diagonal()[:n]).sum())
 
     def log_density(self, w: Array) -> float:
-        """Return the log density of targets L w under N(0, L L^T), `w` of shape (n,).
+        """Return the log density of the targets L w under the distribution N(0, L L^T).
 
-        If `w` has fewer entries than rows, the density covers only the first targets.
+        If `w` has fewer entries than the factor has rows, only the first targets are
+        used.
         """
         n = len(w)
         constant = 0.5 * n * math.log(2 * math.pi)

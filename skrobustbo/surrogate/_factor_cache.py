@@ -1,10 +1,10 @@
-"""A cache for the regressors of candidate models, and the rows that they use.
+"""Cache for the regressors of candidate models, and selection of their rows.
 
-The memory and time of a factor grow with the square of its rows. With more than
-`MOST_ROWS` told points, a model therefore uses only some of them: the points with the
-highest values, where precision matters, the points that cover the space best, and all
-newer points. The selection is renewed after `REFRESH` more points, so factors grow row
-by row in between.
+The memory and time that a factor needs grow with the square of the number of rows. With
+more than `MOST_ROWS` told points, a model therefore uses only a subset of them. It
+contains the points with the highest values, points that cover the space, and all points
+told since the last selection. A new selection is made after every `REFRESH` points, and
+factors grow row by row in between.
 """
 
 from __future__ import annotations
@@ -38,25 +38,29 @@ _NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 def chosen_at(n: int) -> int:
-    """Return the number of told points at the latest selection; 0 if there was none."""
+    """Return the number of told points at the last selection, 0 if there was none."""
     return 0 if n <= MOST_ROWS else n - 1 - (n - 1 - MOST_ROWS) % REFRESH
 
 
 def latest_rows(n: int) -> Indices:
-    """Return the latest rows, which a model of a changing objective uses."""
+    """Return the indices of the latest rows for a model of a changing objective."""
     first = max(0, chosen_at(n) - (MOST_ROWS - REFRESH))
     return np.arange(first, n, dtype=np.intp)
 
 
 def fitted_rows(n: int) -> slice:
-    """Return evenly spaced rows out of `n`, to limit the cost of a likelihood."""
+    """Return a slice of evenly spaced rows to limit the cost of the likelihood."""
     return slice(None, None, max(1, -(-n // MOST_FITTED)))
 
 
 def spread_out(
     X: Array, values: Array, size: int, nominal: Indices = _NO_COLUMNS
 ) -> Indices:
-    """Return `size` rows: the best, then repeatedly the one farthest from the rest."""
+    """Return the indices of `size` rows that have high values or cover the space.
+
+    The rows with the highest values are selected first. Then the row that is farthest
+    from all selected rows is added repeatedly.
+    """
     known = np.where(np.isfinite(values), values, -np.inf)
     order = np.argsort(-known, kind="stable")
     chosen = list(order[: int(_BEST * size)])
@@ -79,20 +83,20 @@ def _narrow(gaps: Array, X: Array, i: int, nominal: Indices) -> None:
 
 
 class FactorCache:
-    """Regressors, one per candidate, over the same growing rows.
+    """Cache with one regressor for each candidate model.
 
-    It stores the factor of K + noise**2 I, which depends only on the points, the kernel
-    and the noise. The scale of the targets changes at every step, but the factor does
-    not.
+    The cache stores the factor of K + noise**2 I, which depends only on the points, the
+    kernel and the noise. The factor remains valid if the scale of the targets changes,
+    which happens at every step.
 
     Parameters
     ----------
     noise : float
-        Standard deviation of the noise, in the model's units, for candidates without
-        their own. Numbers below 1e-6 are raised to it, because otherwise the matrix
-        would be singular in double precision.
+        Standard deviation of the noise, in the model's units, for candidates that do
+        not specify it. Values below 1e-6 are raised to 1e-6, because the matrix would
+        otherwise be singular in double precision.
     nominal : array of int, optional
-        Columns whose values are only compared for equality.
+        Indices of the columns whose values are only compared for equality.
     """
 
     def __init__(self, noise: float, nominal: Indices = _NO_COLUMNS) -> None:
@@ -115,9 +119,10 @@ class FactorCache:
     def regressor(
         self, candidate: Candidate, X: Array, n_told: int, view: object = None
     ) -> IncrementalGPR:
-        """Return the candidate's regressor over `X`, whose last rows may be pending.
+        """Return the regressor of a candidate after updating it to the points `X`.
 
-        It has no targets. `view` identifies the rows, which only grow within one view.
+        The points after the first `n_told` are pending. The regressor has no targets.
+        `view` identifies a sequence of points to which new points are only appended.
         """
         key = (candidate.key, view)
         held, valid = self._held.pop(key, (None, 0))
@@ -132,19 +137,20 @@ class FactorCache:
     def new(
         self, candidate: Candidate, n_columns: int, weights: float | Array = 1.0
     ) -> IncrementalGPR:
-        """Return a regressor of the candidate without rows.
+        """Return a new regressor of the candidate without any rows.
 
-        `weights` divide the noise variance, for all rows or for each row.
+        The noise variance is divided by `weights`, either a scalar or one weight per
+        row.
         """
         kernel = self.kernel_of(candidate.kernel, n_columns)
         variance = self.noise_of(candidate) ** 2 / weights
         return IncrementalGPR._empty(kernel, variance, n_columns)
 
     def active_rows(self, X: Array, values: Array, view: Hashable) -> Indices:
-        """Return the rows of the told points that a model uses, in order.
+        """Return the sorted indices of the told points that a model uses.
 
-        Values are as told, with nan for failures: the model's units change at every
-        step, but the selection must not.
+        The values must be in units of the objective, with nan for failures. The model's
+        units change at every step, and the selection must not depend on them.
         """
         old = chosen_at(len(X))
         if not old:
@@ -160,12 +166,12 @@ class FactorCache:
         return self.noise if candidate.noise is None else max(candidate.noise, _LEAST)
 
     def kernel_of(self, kernel: Kernel, n_columns: int) -> Kernel:
-        """Return a kernel on rows of `n_columns` with nominal columns."""
+        """Return a kernel that compares nominal columns only for equality."""
         return with_nominal(kernel, self.nominal, n_columns)
 
     @property
     def _full(self) -> bool:
-        """Whether there are too many factors, or factors that are too large."""
+        """Whether the cache contains too many factors or uses too much memory."""
         n = len(self._held)
         held = sum(gpr._factor.capacity for gpr, _ in self._held.values())
         return n > _MAX_FACTORS or (n > _FEW_FACTORS and held > _MAX_NUMBERS)

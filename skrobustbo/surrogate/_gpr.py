@@ -1,4 +1,4 @@
-"""scikit-learn's Gaussian process regressor with fast insertion and removal of rows."""
+"""Gaussian process regressor with fast insertion and removal of rows."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ _CHUNK = 32
 
 
 class IncrementalGPR(GaussianProcessRegressor):
-    """Gaussian process regression that takes new data in quadratic time.
+    """Gaussian process regression with updates in quadratic time.
 
     This class has all features of `GaussianProcessRegressor`. In addition,
-    `partial_fit` appends rows, `retarget` replaces the targets and `truncate` drops the
-    last rows, each in O(n**2) instead of the O(n**3) of a new fit. Each leaves the
-    regressor in the same state as a new fit to the same data.
+    `partial_fit` appends rows, `retarget` replaces the targets and `truncate` removes
+    the last rows. Each of these methods takes O(n**2) time, whereas a new fit takes
+    O(n**3) time. The result is the same as after a new fit to the same data.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        Covariance function; ``ConstantKernel() * RBF()`` if None.
+        Covariance function. If None, ``ConstantKernel() * RBF()`` is used.
     alpha : float, default=1e-10
-        Variance of the noise, added to the diagonal of the kernel. It must be a scalar,
-        because an array would have to grow with the rows.
+        Noise variance that is added to the diagonal of the kernel matrix. It must be a
+        scalar, because the number of rows can change.
     optimizer : str, callable or None, default=None
-        How `fit` sets the kernel's hyperparameters. `partial_fit`, `retarget` and
-        `truncate` keep the hyperparameters of the last `fit`.
+        Optimizer that `fit` uses for the kernel's hyperparameters. `partial_fit`,
+        `retarget` and `truncate` keep the hyperparameters of the last `fit`.
     n_restarts_optimizer : int, default=0
         Number of restarts of the optimizer.
     normalize_y : bool, default=False
-        Whether to shift and scale targets to mean 0 and variance 1.
+        Whether to normalize the targets to mean 0 and variance 1.
     copy_X_train : bool, default=True
-        Whether to keep a copy of the training data.
+        Whether to store a copy of the training data.
     n_targets : int, default=None
-        Number of targets, for sampling from the prior.
+        Number of targets, used when sampling from the prior.
     random_state : int, RandomState or None, default=None
-        Random seed for the optimizer's restarts.
+        Determines the random initial values of the optimizer's restarts.
 
     Attributes
     ----------
     X_train_, y_train_, kernel_, L_, alpha_, log_marginal_likelihood_value_
-        As in `GaussianProcessRegressor`.
+        See `GaussianProcessRegressor`.
     shift_, scale_ : float
-        The target for an objective value y is ``(y - shift_) / scale_``. Outside the
-        models of an `Optimizer`, these are 0 and 1.
+        The model converts an objective value y to the target ``(y - shift_) / scale_``.
+        The defaults are 0 and 1. Only the models of an `Optimizer` have other values.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         )
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit from scratch, as `GaussianProcessRegressor.fit` does.
+        """Fit the model from scratch, like `GaussianProcessRegressor.fit`.
 
         Raises
         ------
@@ -120,14 +120,16 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Append rows, each in O(n**2), keeping the kernel's hyperparameters.
+        """Add training data without changing the kernel's hyperparameters.
+
+        Each new row takes O(n**2) time.
 
         Parameters
         ----------
         X : array-like of shape (n_new, n_features)
             New points.
         y : array-like of shape (n_new,) or (n_new, n_targets)
-            Their targets.
+            Targets of the new points.
 
         Returns
         -------
@@ -149,7 +151,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self._with_targets(np.concatenate([self._y_raw, y_new]))
 
     def retarget(self, y: ArrayLike) -> Self:
-        """Replace all targets in O(n**2), keeping the points and the factor.
+        """Replace all targets in O(n**2) time without changing the points.
 
         Parameters
         ----------
@@ -170,7 +172,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self._with_targets(y)
 
     def truncate(self, n: int) -> Self:
-        """Drop all but the first `n` points.
+        """Remove all training points except the first `n`.
 
         Parameters
         ----------
@@ -195,13 +197,13 @@ class IncrementalGPR(GaussianProcessRegressor):
 
     @cached_property
     def alpha_(self) -> Array:
-        """Dual coefficients of the training data: K^-1 y."""
+        """Dual coefficients of the training points, K^-1 y."""
         weights = self._factor.solve(self._whitened, transposed=True)
         return weights.reshape(self.y_train_.shape)
 
     @cached_property
     def log_marginal_likelihood_value_(self) -> float:
-        """Log density of the targets, summed over the outputs."""
+        """Log marginal likelihood of the targets, summed over the outputs."""
         columns = self._whitened.reshape(len(self.y_train_), -1).T
         return sum(self._factor.log_density(w) for w in columns)
 
@@ -218,7 +220,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return {"ensure_2d": vectors, "dtype": "numeric" if vectors else None}
 
     def _with_targets(self, y: Array) -> Self:
-        """Set the targets and all dependent values, using the present factor."""
+        """Set the targets and update all attributes that depend on them."""
         self._y_raw = y
         if self.normalize_y:
             std = np.std(y, axis=0)
@@ -231,7 +233,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self._solved(y, self._factor.solve(y))
 
     def _solved(self, y: Array, whitened: Array) -> Self:
-        """Set the targets in the model's units; dependent values are lazy."""
+        """Set the targets in the model's units and clear the cached attributes."""
         self.y_train_, self._whitened, self.L_ = y, whitened, self._factor.lower
         for name in ("alpha_", "log_marginal_likelihood_value_"):
             self.__dict__.pop(name, None)
@@ -241,7 +243,7 @@ class IncrementalGPR(GaussianProcessRegressor):
 
     @classmethod
     def _empty(cls, kernel: Kernel, alpha: float | Array, n_columns: int) -> Self:
-        """Return a regressor without rows; the kernel is not copied."""
+        """Return a regressor without rows that does not copy the kernel."""
         gpr = cls(kernel, alpha=alpha)  # type: ignore[arg-type] # arrays: inside only
         gpr.kernel_, gpr.n_features_in_ = kernel, n_columns
         gpr._y_train_mean, gpr._y_train_std = np.zeros(1), np.ones(1)
@@ -249,9 +251,11 @@ class IncrementalGPR(GaussianProcessRegressor):
         return gpr
 
     def _hold(self, X: Array, n_told: int, valid: int = 0) -> Self:
-        """Update the factor to `X`, whose last rows may be pending.
+        """Update the factor to the points `X`.
 
-        The first `valid` rows are unchanged since the last call.
+        The points after the first `n_told` are pending.
+
+        The first `valid` rows must be the same as in the last call.
         """
         self._factor.truncate(min(valid, n_told))
         whole = n_told - n_told % _CHUNK
@@ -260,7 +264,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self._append(X)
 
     def _refactor(self, X: Array) -> Self:
-        """Replace the rows by `X`, using one decomposition."""
+        """Replace all rows with `X` and compute the factor in one decomposition."""
         K = self.kernel_(X)
         K[np.diag_indices_from(K)] += self.alpha
         self._factor.restart(K)
@@ -268,7 +272,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self
 
     def _append(self, X: Array) -> Self:
-        """Extend the rows to `X`, one row at a time."""
+        """Append the rows of `X` that the factor does not contain, one at a time."""
         first = self._factor.n
         if first < len(X):
             block = self._kernel_rows(X, first)
@@ -279,10 +283,13 @@ class IncrementalGPR(GaussianProcessRegressor):
         return self
 
     def _kernel_rows(self, X: Array, first: int) -> Array:
-        """Return the kernel's rows from `first` on, each computed as if it were alone.
+        """Return the rows of the kernel matrix from index `first` on.
+
+        Each row is computed independently of the other rows.
 
         Kernels of scaled distances compute every entry separately. For other kernels,
-        BLAS results depend on the number of rows, so rows are computed one at a time.
+        the results of BLAS depend on the number of rows, so the rows are computed one
+        at a time.
         """
         if radial(self.kernel_, np.zeros(1)) is not None:
             return self.kernel_(X[first:], X)
@@ -292,11 +299,12 @@ class IncrementalGPR(GaussianProcessRegressor):
         return rows
 
     def _given(self, z: Array) -> Self:
-        """Return a regressor on the same rows, with targets `z` for the first ones.
+        """Return a regressor for the same rows with targets `z` for the told points.
 
-        The other rows are pending: their targets are the predicted means, which are
-        zeros in L^-1 y. They therefore reduce the deviation without changing the mean
-        (Desautels et al. 2014). Changing the result does not affect this regressor.
+        The remaining rows are pending points. Their targets are the predicted means, so
+        they reduce the standard deviation without changing the mean (Desautels et al.
+        2014). The corresponding entries of L^-1 y are zero. Changes to the new
+        regressor do not affect this one.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)

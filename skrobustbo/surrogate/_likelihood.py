@@ -1,4 +1,4 @@
-"""Fit length scales, noise and output variance by (penalised) likelihood."""
+"""Fits of length scales, noise and output variance by penalised likelihood."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ _TIE, _LONGER = 0.05, 1.5
 
 
 class LengthScaleLikelihood:
-    """Log posterior of length scales given data, as a function of their logarithms.
+    """Log posterior of the length scales as a function of their logarithms.
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel at length scale 1. Its own length scales are multiplied.
+        Base kernel. Its length scales are multiplied by the fitted length scales.
     X : array of shape (n, n_columns)
         Encoded points.
     z : array of shape (n,)
-        Targets, in the model's units.
+        Targets in the model's units.
     noise : float
-        Standard deviation of the noise, in units of `z`.
+        Standard deviation of the noise, in the units of `z`.
     groups : list of integer arrays
-        Columns that share a length scale, one group per length scale.
+        Groups of columns that share a length scale.
     prior : Prior
-        Penalty on the logarithms.
+        Prior of the length scales.
     fits_noise : bool, default=False
-        Whether to fit the noise as well. Its logarithm is then the last coordinate,
-        with a flat prior, and `noise` is only an assumption for other purposes.
+        Whether to fit the noise as well. Its logarithm is then the last coordinate and
+        has a flat prior, and `noise` is only used as a reference by `strong_noise`.
     fits_variance : bool, default=False
-        Whether to fit the output variance as well. The logarithm of a factor on the
-        kernel is then the very last coordinate, with a flat prior.
+        Whether to fit the output variance as well. The logarithm of this factor on the
+        kernel is then appended as another coordinate with a flat prior.
     modulation : array of shape (n, n), optional
-        Factors on the kernel's values, such as a kernel in time.
+        Factors on the entries of the kernel matrix, such as a time kernel.
     errors : array of shape (n,), optional
-        Variance of each target's own error, in addition to the noise.
+        Error variance of each target, in addition to the noise variance.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class LengthScaleLikelihood:
         return np.exp(log_theta)[self._owner]
 
     def _distances(self, log_theta: Array) -> tuple[Array, Array]:
-        """Return the points in units of the length scales, with their distances."""
+        """Return the points scaled by the length scales, and their distances."""
         scales = self.columns(log_theta)
         X: Array = self._scaled / scales  # type: ignore[operator] # see __init__
         if not self._apart:
@@ -113,7 +113,7 @@ class LengthScaleLikelihood:
         return point, noise, variance
 
     def _times(self, K: Array, variance: float) -> Array:
-        """Return the kernel's values, or slopes, times all factors."""
+        """Multiply kernel values or slopes by the modulation and the variance."""
         if self.modulation is not None:
             K = K * self.modulation
         return K * variance if self.fits_variance else K
@@ -125,7 +125,7 @@ class LengthScaleLikelihood:
             diagonal += self.errors
 
     def __call__(self, point: Array) -> tuple[float, Array]:
-        """Return minus the log posterior and its gradient."""
+        """Return the negative log posterior and its gradient."""
         if self._scaled is None:
             return self._by_differences(point)
         log_theta, noise, variance = self._split(point)
@@ -157,13 +157,13 @@ class LengthScaleLikelihood:
 
     @property
     def _fits_more(self) -> bool:
-        """Whether to fit more than the length scales."""
+        """Whether the noise or the output variance is fitted."""
         return self.fits_noise or self.fits_variance
 
     def _slopes_of_sizes(
         self, alpha: Array, precisions: Array, noise: float
     ) -> list[float]:
-        """Return the slopes along the logarithms of noise and variance, if fitted."""
+        """Return the derivatives with respect to the fitted logarithms of the sizes."""
         # d(-log p)/dlog(noise) = -noise^2 tr(alpha alpha^T - K^-1) and, with K minus
         # its diagonal noise in place of the kernel, d(-log p)/dlog(variance).
         by_noise = noise**2 * (float(alpha @ alpha) - float(precisions.sum()))
@@ -182,14 +182,14 @@ class LengthScaleLikelihood:
         return value - log_prior, slopes
 
     def value(self, point: Array) -> float:
-        """Return minus the log posterior."""
+        """Return the negative log posterior."""
         return self._value(point) - self.prior.log_density(self._split(point)[0])[0]
 
     def log_density(self, log_theta: Array) -> float:
-        """Return the log posterior density with respect to log theta, for samplers.
+        """Return the unnormalised log posterior density with respect to log theta.
 
-        The density is up to a constant. It uses the prior's density of log theta, while
-        a maximisation uses the density with the prior's usual mode.
+        Samplers use this density, which includes the prior density of log theta. Fits
+        use the prior density with the usual mode instead.
         """
         return self.prior.log_density_of_log(log_theta) - self._value(log_theta)
 
@@ -213,7 +213,7 @@ class LengthScaleLikelihood:
 
 
 def _in_own_units(kernel: Kernel, X: Array) -> Array:
-    """Return points in units of a kernel's length scales, with nominal columns at 0."""
+    """Divide points by a kernel's length scales, and set nominal columns to 0."""
     if not isinstance(kernel, NominalKernel):
         return X / kernel.length_scale
     units = X / kernel.kernel.length_scale
@@ -222,9 +222,9 @@ def _in_own_units(kernel: Kernel, X: Array) -> Array:
 
 
 def _solve(K: Array, z: Array) -> tuple[float, Array, Array | None]:
-    """Return minus the log likelihood, K^-1 z and K's factor, overwriting K.
+    """Return the negative log likelihood, K^-1 z and the factor of K.
 
-    If K is singular, the likelihood is minus infinity, and there is no factor.
+    K is overwritten. If K is singular, the results are infinity, zeros and None.
     """
     # The transpose of a symmetric matrix is itself, in LAPACK's order.
     L, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1)
@@ -241,19 +241,19 @@ def fit_length_scale(
     bounds: tuple[float | Array, float | Array],
     starts: Sequence[Array],
 ) -> Array:
-    """Return the length scales of highest posterior, one per group.
+    """Return the length scales with the highest posterior density, one per group.
 
     Parameters
     ----------
     likelihood : LengthScaleLikelihood
         The function to maximise.
     bounds : (float, float) or pair of arrays of shape (n_groups,)
-        Shortest and longest allowed length scales, in unit-cube coordinates, either for
-        all groups or one pair of entries each.
+        Lower and upper bounds on the length scales, in unit-cube coordinates. Each
+        bound is a scalar for all groups or an array with one entry per group.
     starts : list of arrays of shape (n_groups,)
-        Starting length scales. Without data, the first is returned. The likelihood is
-        flat where all length scales are short, and a climb would get stuck, so many
-        starts are compared before a few of them are climbed.
+        Initial length scales. The optimisation starts from the best few of them,
+        because it would get stuck where all length scales are short and the likelihood
+        is flat. Without data, the first one is returned.
     """
     if not len(likelihood.z):
         return np.clip(starts[0], *bounds)
@@ -281,7 +281,10 @@ def fit_length_scale(
 def longest_tied(
     likelihood: LengthScaleLikelihood, theta: Array, others: Sequence[Array]
 ) -> Array:
-    """Return the longest of `others` that is as likely as `theta`, or `theta`."""
+    """Return the longest length scales in `others` that are as likely as `theta`.
+
+    If there are none, return `theta`.
+    """
     least = likelihood.value(np.log(theta)) + _TIE
     ties = (
         other
@@ -308,9 +311,9 @@ def strong_noise(
     evidence: float,
     start: tuple[Array, float] | None = None,
 ) -> tuple[Array, float] | None:
-    """Return length scales and noise that are far more probable; see `Models`.
+    """Return length scales and noise if strong noise is far more probable.
 
-    The likelihood must fit the noise; its own noise is the assumed noise.
+    The likelihood must have ``fits_noise=True``. See `Models.strong_noise`.
     """
     if likelihood.noise >= BOUNDS[0] or not len(likelihood.z):
         return None

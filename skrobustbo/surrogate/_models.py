@@ -1,4 +1,4 @@
-"""The surrogate as a policy sees it: views of the points, and models of these views."""
+"""Surrogate models for policies, and views of the points to which they are fitted."""
 
 from __future__ import annotations
 
@@ -47,41 +47,42 @@ _MOST_AT_EACH_STEP = 300
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Points and values, as models see them.
+    """Points and values to which models are fitted.
 
     Parameters
     ----------
     X : array of shape (n, n_columns)
-        Told points, in encoded form.
+        Told points in encoded form.
     z : array of shape (n,)
-        Their targets, in the model's units.
+        Targets of the told points, in the model's units.
     X_pending : array of shape (p, n_columns), optional
         Points that have been asked but not yet told.
     shift, scale : float
-        The model sees a value y of the objective as ``(y - shift) / scale``.
+        The model converts an objective value y to the target ``(y - shift) / scale``.
     has_unit : bool, default=True
-        Whether `scale` comes from the values or the settings.
+        Whether `scale` was determined from the values or the settings.
     groups : list of integer arrays, optional
-        Encoded columns of each parameter that varies (default: all belong to one
-        parameter).
+        Encoded columns of each parameter that varies. By default, all columns belong to
+        one parameter.
     values : array of shape (n,), optional
-        The told values, with nan for failures (default: `z`).
+        Told values, with nan for failures. By default, these are the targets `z`.
     reference_points : ReferencePoints, optional
-        The feasible points, or a sample of them, for bounds on the information gain.
+        All feasible points or a sample of them, used to bound the information gain.
     ball : callable, optional
-        Maps radius, metric and units to a function from points to perturbations.
+        Function that takes a radius, a metric and units. It returns a function that
+        maps points to their perturbations.
     n_elsewhere : int, default=0
-        Number of told or pending points in other branches and of forgotten points,
-        which also count towards the horizon.
+        Number of other points that count towards the horizon: forgotten points, and
+        told or pending points in other branches.
     horizon : int, optional
         Expected number of evaluations, if known.
     start : int, default=0
-        Number of told points before the first one of `X`.
+        Number of told points that precede the points in `X`.
     now : float, optional
-        The time of the next point, if the last column of the points is time.
+        Time of the next point, if the last column of the points contains the time.
     value_stds : array of shape (n,), optional
-        Standard deviations of the errors of the told values, if any, in units of the
-        objective: noise of each row in addition to the model's noise.
+        Standard deviation of the error of each told value, in units of the objective.
+        These errors are added to the model's noise.
     """
 
     X: Array
@@ -102,12 +103,12 @@ class View:
 
     @property
     def told(self) -> Array:
-        """The told values."""
+        """The told values, with nan for failures."""
         return self.z if self.values is None else self.values
 
     @property
     def pending(self) -> Array:
-        """The pending points; an array with no rows if there are none."""
+        """The pending points, or an array without rows if there are none."""
         return self.X[:0] if self.X_pending is None else self.X_pending
 
     def since(self, start: int) -> Self:
@@ -122,7 +123,10 @@ class View:
         )
 
     def timed(self) -> Self:
-        """Return the view with time as the last column, one unit per point."""
+        """Return the view with time as an additional last column.
+
+        The times are the numbers of the points, counted from 1.
+        """
         rows = np.concatenate([self.X, self.pending])
         times = 1.0 + self.start + np.arange(len(rows))
         rows, n = np.column_stack([rows, times]), len(self.X)
@@ -131,21 +135,22 @@ class View:
 
 
 class Models:
-    """The surrogate as a policy sees it during one `suggest`.
+    """Surrogate models that a policy uses during one call of `suggest`.
 
-    ``models[candidate]`` is the candidate's posterior. The cache keeps the factor of
-    its regressor and extends it row by row. With thousands of told points, a posterior
-    uses a subset of them.
+    ``models[candidate]`` is the posterior of a candidate model. The cache stores the
+    factor of its regressor and extends it row by row. If there are thousands of told
+    points, a posterior uses a subset of them.
 
     Parameters
     ----------
     cache : FactorCache
-        The regressors.
+        Cache for the regressors of the candidates.
     view : View
-        The points, their values and units. Its `X`, `z`, `values`, `shift`, `scale`,
-        `groups`, `n_elsewhere` and `horizon` are also attributes of the models.
+        The points and their values. Its attributes `X`, `z`, `values`, `shift`,
+        `scale`, `groups`, `n_elsewhere` and `horizon` are also attributes of the
+        models.
     rng : numpy.random.Generator or callable, optional
-        Random generator for `sample`, or a function that creates it when needed.
+        Random number generator for `sample`, or a function that creates one.
     """
 
     def __init__(
@@ -168,7 +173,7 @@ class Models:
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """Random generator of `sample`, which few policies need."""
+        """Random number generator for `sample`, created on first use."""
         if callable(self._rng):
             return self._rng()
         return np.random.default_rng(0) if self._rng is None else self._rng
@@ -180,18 +185,17 @@ class Models:
 
     @property
     def unit(self) -> float:
-        """The scale of stored widths; nan while all values are equal.
+        """The scale of the values, or nan while all values are equal.
 
-        In that case, nothing shows in which unit a later value will differ from its
-        prediction.
+        While all values are equal, the scale of later differences is unknown.
         """
         return self.scale if self._view.has_unit else math.nan
 
     @property
     def best(self) -> float:
-        """The best target of a fully measured value.
+        """The largest target among the fully measured values.
 
-        If there is no such value, the best target of all.
+        If no value is fully measured, this is the largest of all targets.
         """
         stds = self._view.value_stds
         if stds is None:
@@ -200,7 +204,7 @@ class Models:
         return float((measured if len(measured) else self.z).max())
 
     def __getitem__(self, candidate: Candidate) -> Posterior:
-        """Return the candidate's posterior."""
+        """Return the posterior of a candidate."""
         if candidate not in self._posteriors:
             rows, n_told = self._seen, len(self._active)
             timed = self._view.now is not None
@@ -215,7 +219,7 @@ class Models:
 
     @cached_property
     def _errors(self) -> Array | None:
-        """Variance of each active value's error, in the model's units."""
+        """Error variance of each active value, in the squared units of the model."""
         stds = self._view.value_stds
         if stds is None:
             return None
@@ -231,12 +235,12 @@ class Models:
 
     @property
     def measured(self) -> NDArray[np.bool_]:
-        """Mask of the targets that come from measured values rather than failures."""
+        """Mask of the targets that belong to measured values rather than failures."""
         return np.isfinite(self.values[self._active])
 
     @property
     def _fitted(self) -> Data:
-        """The told points for fitting hyperparameters, with their targets."""
+        """The points, targets and error variances for fitting hyperparameters."""
         some = fitted_rows(len(self._active))
         rows = self._active[some]
         errors = None if self._errors is None else self._errors[some]
@@ -244,7 +248,7 @@ class Models:
 
     @cached_property
     def _seen(self) -> Array:
-        """The told points that posteriors use, then the pending ones."""
+        """The told points that posteriors use, followed by the pending points."""
         return np.concatenate([self.X[self._active], self._view.pending])
 
     def _posterior(
@@ -269,15 +273,16 @@ class Models:
         return self._posterior(candidate, regressor)
 
     def weighted(self, candidate: Candidate, weights: Array) -> Posterior:
-        """Return the posterior with each row's noise variance divided by a weight.
+        """Return the posterior with weighted noise variances.
 
         Parameters
         ----------
         candidate : Candidate
-            The model.
+            The candidate model.
         weights : array of shape (n,)
-            Positive weights of the told points; pending points have weight 1. The
-            errors of the values are added afterwards.
+            Positive weights by which the noise variances of the told points are
+            divided. Pending points have weight 1. The error variances of the values are
+            added after the division.
         """
         weights = weights[self._active]
         if self._errors is not None:
@@ -289,21 +294,23 @@ class Models:
         return self._posterior(candidate, regressor, float(np.log(weights).sum()))
 
     def since(self, start: int) -> Models:
-        """Return the models of the told points from index `start` on.
+        """Return models of the told points from index `start` on.
 
-        Event triggers and windows use it to forget data; nothing is deleted.
+        Policies with event triggers or windows use it to forget data. No data are
+        deleted.
         """
         return self._of(self._view.since(start))
 
     def seen_as(self, z: Array, slopes: Array) -> Models:
-        """Return the models of the same points with other targets.
+        """Return models of the same points with different targets.
 
         Parameters
         ----------
         z : array of shape (n,)
-            The targets.
+            The new targets.
         slopes : array of shape (n,)
-            Their derivatives with respect to the values, which scale the errors.
+            Derivatives of the targets with respect to the values, used to scale the
+            errors.
         """
         stds = self._view.value_stds
         if stds is not None:
@@ -311,7 +318,7 @@ class Models:
         return self._of(replace(self._view, z=z, value_stds=stds))
 
     def with_errors(self, std: float) -> Models:
-        """Return models of the same values, each with an additional error.
+        """Return models in which every value has an additional error.
 
         `std` is the standard deviation of the error, in units of the objective.
         """
@@ -320,11 +327,12 @@ class Models:
         return self._of(replace(self._view, value_stds=stds))
 
     def timed(self) -> Models:
-        """Return the models over points and time, seen from the present.
+        """Return models over points and time that predict for the present.
 
-        The i-th told value has time i, counted from 1. Pending points follow, then the
-        next point. Kernels of these models see time in the last column. Their
-        posteriors take points without time and predict for the present.
+        The i-th told point has time i, counted from 1. The pending points and the next
+        point have the subsequent times. The kernels of these models find the time in
+        the last column of the points. The posteriors take points without time and
+        predict for the time of the next point.
         """
         return self._of(self._view.timed())
 
@@ -334,22 +342,22 @@ class Models:
     def ball(
         self, eps: float | Mapping[str, float], metric: str, units: str
     ) -> Callable[[Array], Array]:
-        """Return a function from points to their feasible perturbations.
+        """Return a function that computes the feasible perturbations of points.
 
         Parameters
         ----------
         eps : float or dict of str to float
             Radius, or one radius for each perturbed parameter.
         metric : {"max", "l2"}
-            How to measure distances over several parameters.
+            Metric for distances over several parameters.
         units : {"cube", "user"}
             Units of the radius.
 
         Returns
         -------
         perturb : callable
-            Maps points of shape (m, n_columns) to perturbed points of shape (m, k,
-            n_columns).
+            Function that maps points of shape (m, n_columns) to perturbed points of
+            shape (m, k, n_columns).
         """
         if self._view.ball is None:
             raise ValueError(
@@ -359,7 +367,7 @@ class Models:
         return self._view.ball(eps, metric, units)
 
     def spread(self, theta: Array) -> Array:
-        """Return one length scale per encoded column from one per parameter."""
+        """Expand length scales of parameters to length scales of encoded columns."""
         columns = np.empty(self.X.shape[1])
         each = np.broadcast_to(theta, len(self.groups))
         for group, value in zip(self.groups, each, strict=True):
@@ -378,28 +386,29 @@ class Models:
         per_parameter: bool = False,
         ties: str | None = None,
     ) -> Array:
-        """Return the length scales of highest posterior given the told points.
+        """Return the most probable length scales given the told points.
 
         Parameters
         ----------
         kernel : Kernel
-            The kernel at length scale 1.
+            Kernel with a length scale of 1.
         prior : Prior
             Prior of each length scale.
         bounds : (float, float) or pair of arrays of shape (n_parameters,) or (1,)
-            Shortest and longest allowed length scales, the same for all or one pair
-            each.
+            Lower and upper bounds on the length scales. Each bound is a scalar or an
+            array with one entry per length scale.
         starts : list of float or array
-            Starting length scales.
+            Initial length scales.
         per_parameter : bool, default=False
             Whether to use one length scale per parameter instead of one for all.
         ties : {"longest"} or None, default=None
-            "longest": prefer a start that is 1.5 times as long and equally likely.
+            If "longest", prefer initial length scales that are equally likely and at
+            least 1.5 times as long.
 
         Returns
         -------
         theta : array of shape (n_parameters,) or (1,)
-            In unit-cube coordinates.
+            Length scales in unit-cube coordinates.
         """
         likelihood = self._likelihood(kernel, prior, per_parameter)
         shaped = _shaped(starts, likelihood)
@@ -416,32 +425,30 @@ class Models:
         start: tuple[Array, float],
         time: Kernel | None = None,
     ) -> tuple[Array, float]:
-        """Return the length scales and the output variance of highest posterior.
+        """Return the most probable length scales and output variance.
 
-        It is cheap enough for every step, because it uses at most 300 of the told
-        points, evenly spaced in the order told.
+        The fit is fast enough to be repeated at every step, because it uses at most 300
+        of the told points, evenly spaced in the order in which they were told.
 
         Parameters
         ----------
         kernel : Kernel
-            The kernel at length scale 1 and variance 1.
+            Kernel with a length scale of 1 and a variance of 1.
         prior : Prior
-            Prior of each length scale; the variance has a flat prior.
+            Prior of each length scale. The variance has a flat prior.
         bounds : [(float, float), (float, float)]
-            Shortest and longest allowed length scales, and smallest and largest
-            variances.
+            Bounds on the length scales, followed by bounds on the variance.
         start : (array of shape (n_parameters,), float)
-            Starting length scales and variance.
+            Initial length scales and variance.
         time : Kernel, optional
-            A kernel in time that multiplies the one in space, for models over points
-            and time.
+            Time kernel by which `kernel` is multiplied in models over points and time.
 
         Returns
         -------
         theta : array of shape (n_parameters,)
-            In unit-cube coordinates.
+            Length scales in unit-cube coordinates.
         variance : float
-            In the model's squared units.
+            Output variance in the squared units of the model.
         """
         X, z, errors = self._fitted
         every = max(1, -(-len(z) // _MOST_AT_EACH_STEP))
@@ -468,31 +475,33 @@ class Models:
         thin: int = 1,
         per_parameter: bool = False,
     ) -> Array:
-        """Return draws from the posterior of the length scales given the told points.
+        """Draw length scales from their posterior given the told points.
 
-        It uses slice sampling of their logarithms, with `rng`.
+        The logarithms of the length scales are drawn by slice sampling with `rng`.
 
         Parameters
         ----------
         kernel : Kernel
-            The kernel at length scale 1.
+            Kernel with a length scale of 1.
         prior : Prior
             Prior of each length scale.
         bounds : (float, float)
-            Shortest and longest allowed length scale.
+            Lower and upper bound on the length scales.
         starts : list of float or array
-            Length scales; the chain starts from those with the highest posterior.
+            Initial length scales. The chain starts from the most probable ones.
         n : int
             Number of draws.
         burn_in, thin : int
-            Number of sweeps before the first draw, and per draw.
+            Number of additional sweeps before the first draw, and number of sweeps per
+            draw.
         per_parameter : bool, default=False
             Whether to use one length scale per parameter instead of one for all.
 
         Returns
         -------
         thetas : array of shape (n, n_parameters) or (n, 1)
-            In unit-cube coordinates; a chain continues from the last one.
+            Length scales in unit-cube coordinates. The last draw can be used to
+            continue the chain.
         """
         likelihood = self._likelihood(kernel, prior, per_parameter)
         points = [np.log(np.clip(s, *bounds)) for s in _shaped(starts, likelihood)]
@@ -516,23 +525,24 @@ class Models:
         evidence: float,
         start: tuple[Array, float] | None = None,
     ) -> tuple[Array, float] | None:
-        """Return length scales and noise if the told values appear to be mostly noise.
+        """Return length scales and noise if the told values seem to be mostly noise.
 
         Parameters
         ----------
         kernel, prior, bounds
-            As for `fit`.
+            Same as in `fit`.
         theta : array of shape (n_parameters,)
-            The result of `fit`, one length scale per parameter.
+            Length scales returned by `fit`, one per parameter.
         evidence : float
-            Required lead of log posterior over `theta` and `noise`, in nats.
+            Required improvement in log posterior over `theta` and `noise`, in nats.
         start : (array of shape (n_parameters,), float), optional
-            An earlier result to start from.
+            Earlier result from which the fit starts.
 
         Returns
         -------
         found : (array of shape (n_parameters,), float) or None
-            None if no noise of at least half a deviation of the prior is found.
+            Length scales and standard deviation of the noise. None if there is no
+            evidence for noise of at least half a standard deviation of the prior.
         """
         likelihood = self._likelihood(kernel, prior, True, fits_noise=True)
         return strong_noise(likelihood, theta, bounds, evidence, start)
@@ -545,7 +555,7 @@ class Models:
         data: Data | None = None,
         **fitted: Any,
     ) -> LengthScaleLikelihood:
-        """Return the likelihood given `data`, by default all told points."""
+        """Return the likelihood given `data`, by default the told points."""
         groups = self.groups if per_parameter else [np.concatenate(self.groups)]
         X, z, errors = self._fitted if data is None else data
         fitted |= {"noise": self.noise, "groups": groups, "errors": errors}
@@ -558,19 +568,19 @@ class Models:
         bounds: tuple[float, float],
         start: float,
     ) -> float:
-        """Return the value of a positive hyperparameter with the highest likelihood.
+        """Return the most likely value of a positive hyperparameter.
 
-        It uses Brent's bounded search in the logarithm, within a factor of e**2 of the
-        start, so repeated fits follow a maximum as values come in.
+        Brent's bounded method searches the logarithm within a factor of e**2 of
+        `start`, so repeated fits follow a maximum as new values arrive.
 
         Parameters
         ----------
         model : callable
-            Maps a value of the hyperparameter to a candidate.
+            Function that maps a value of the hyperparameter to a candidate.
         bounds : (float, float)
             Smallest and largest allowed value.
         start : float
-            An earlier estimate.
+            Earlier estimate.
 
         Returns
         -------
@@ -607,6 +617,6 @@ class Models:
 def _shaped(
     starts: Sequence[float | Array], likelihood: LengthScaleLikelihood
 ) -> list[Array]:
-    """Return each start as one length scale per group."""
+    """Expand each start to one length scale per group."""
     k = len(likelihood.groups)
     return [np.broadcast_to(start, k).astype(float) for start in starts]

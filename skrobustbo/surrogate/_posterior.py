@@ -1,4 +1,4 @@
-"""The posterior of a candidate model: mean, deviation and their gradients in x."""
+"""Posterior of a candidate model: mean, standard deviation and their gradients."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ _JITTER = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One candidate model of the objective.
+    """Candidate model of the objective.
 
     Parameters
     ----------
     kernel : Kernel
         A scikit-learn kernel on encoded points, with k(x, x) <= 1.
     mean : callable, optional
-        Prior mean: maps encoded points, shape (n, n_columns), to values in units of the
-        objective, shape (n,). The model is fitted to ``y - mean(X)``.
+        Prior mean. It maps encoded points of shape (n, n_columns) to values of shape
+        (n,) in units of the objective. The model is fitted to ``y - mean(X)``.
     norm_bound : float, default=1.0
-        Bound on the norm of the objective in the kernel's function space.
+        Bound on the norm of the objective in the function space of the kernel.
     label : str, optional
-        Name in histories and plots (default: the kernel's text representation).
+        Name in histories and plots. By default, this is ``str(kernel)``.
     noise : float, optional
-        Standard deviation of the noise, in the model's units (default: the policy's
-        noise).
+        Standard deviation of the noise, in the model's units. By default, the noise of
+        the policy is used.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Candidate:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """The key of its factor: the kernel and the noise."""
+        """Key of the factor in the cache, which contains the kernel and the noise."""
         return (*_frozen_params(self.kernel), self.noise)
 
 
@@ -94,14 +94,14 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ReferencePoints:
-    """The points of the space that a model covers.
+    """Feasible points of the search space of a model.
 
     Attributes
     ----------
     points : array of shape (m, n_columns)
-        All feasible points, or a fixed sample if there are too many.
+        All feasible points, or a fixed sample of them if there are too many.
     n_points : int or None
-        Number of feasible points, None for infinitely many.
+        Number of feasible points, or None if there are infinitely many.
     """
 
     points: Array
@@ -110,29 +110,30 @@ class ReferencePoints:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Posterior of one candidate, in the model's units.
+    """Posterior of a candidate model, in the model's units.
 
-    It is computed from the factor and weights of a scikit-learn regressor. The last
-    rows may be pending points, which reduce the standard deviation without changing the
-    mean.
+    The posterior is computed from the factor and weights of a scikit-learn regressor.
+    The last rows may be pending points, which reduce the standard deviation without
+    changing the mean.
 
     Parameters
     ----------
     candidate : Candidate
-        The model.
+        The candidate model.
     regressor : IncrementalGPR
-        The candidate's Gaussian process, fitted to told points followed by pending
-        points. Its targets are the told points' targets minus the prior mean.
+        Gaussian process of the candidate, fitted to the told points followed by the
+        pending points. The prior mean is subtracted from the targets of the told
+        points.
     n_told : int
         Number of told points.
     noise : float
-        Standard deviation of the noise, in the units of the targets.
+        Standard deviation of the noise, in units of the targets.
     mean : callable, optional
-        Prior mean in these units.
+        Prior mean, in units of the targets.
     space : ReferencePoints, optional
-        The feasible points, or a sample of them, if known.
+        All feasible points or a sample of them, if known.
     log_weight : float, default=0.0
-        Sum of the logarithms of the weights that divide each row's noise variance.
+        Sum of the logarithms of the weights by which the noise variances are divided.
     """
 
     candidate: Candidate
@@ -145,12 +146,12 @@ class Posterior:
 
     @property
     def reference_points(self) -> ReferencePoints | None:
-        """The feasible points, or a sample of them, if known."""
+        """All feasible points or a sample of them, if known."""
         return self.space
 
     @property
     def n_points(self) -> int | None:
-        """Number of feasible points, None for infinitely many."""
+        """Number of feasible points, or None if there are infinitely many."""
         return None if self.space is None else self.space.n_points
 
     # Cached because every prediction uses them.
@@ -179,11 +180,11 @@ class Posterior:
 
     @property
     def length_scales(self) -> Array:
-        """Length scale of each column, shape (n_columns,); inf if it has none."""
+        """Length scale of each column, with inf for columns that have none."""
         return length_scales(self.kernel, self.X.shape[1])
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
-        """Return mean and deviation at `Z`, both of shape (m,)."""
+        """Return the mean and standard deviation at `Z`, both of shape (m,)."""
         mu, sigma = np.empty(len(Z)), np.empty(len(Z))
         size = max(32, _BLOCK // (len(self.X) + 1))
         for start in range(0, len(Z), size):
@@ -201,9 +202,9 @@ class Posterior:
         return self._shifted(mu, Z), np.sqrt(np.maximum(variance, _MIN_VARIANCE))
 
     def draws(self, Z: Array, normals: Array) -> Array:
-        """Return joint draws of the values at `Z`, without noise, shape (m, k).
+        """Draw joint samples of the noise-free values at `Z`, shape (m, k).
 
-        `normals` are independent standard normal numbers of the same shape.
+        `normals` contains independent standard normal numbers of the same shape.
         """
         V = self._factor.solve(self.kernel(Z, self.X).T)
         covariance = self.kernel(Z) - V.T @ V
@@ -216,10 +217,10 @@ class Posterior:
 
     @property
     def told_means(self) -> Array:
-        """The means at the told points, shape (n_told,), without a new prediction.
+        """Posterior means at the told points, shape (n_told,).
 
-        With the rows' noise variances D and alpha = (K + D)^-1 z, they equal K alpha =
-        z - D alpha.
+        They are computed as z - D alpha, which equals K alpha for noise variances D and
+        alpha = (K + D)^-1 z, so no new prediction is needed.
         """
         n, variance = self.n_told, self.regressor.alpha
         noise = variance[:n] if isinstance(variance, np.ndarray) else variance
@@ -228,29 +229,29 @@ class Posterior:
 
     @property
     def told_targets(self) -> Array:
-        """The targets of the told points, shape (n_told,), without the prior mean."""
+        """Targets of the told points minus the prior mean, shape (n_told,)."""
         return self.regressor.y_train_[: self.n_told]
 
     def of_targets(self, z: Array) -> Self:
-        """Return the posterior given the same points with other targets, (n_told,)."""
+        """Return the posterior given the same points with different targets."""
         return replace(self, regressor=self.regressor._given(z), mean=None)
 
     def residuals(self, blocks: Sequence[Indices]) -> list[Array]:
-        """Return the differences of a block's targets from predictions by other points.
+        """Return the leave-one-block-out residuals of the told points.
 
-        With the block's parts of the model's alpha and K^-1, these are (K^-1_BB)^-1
-        alpha_B. Rasmussen and Williams (2006, section 5.4.2) give the formula for a
-        single point.
+        The residuals of a block B are (K^-1_BB)^-1 alpha_B, where alpha = K^-1 z and K
+        includes the noise. Rasmussen and Williams (2006, section 5.4.2) give the
+        formula for a single point.
 
         Parameters
         ----------
         blocks : sequence of integer arrays
-            Told points to leave out together.
+            Indices of the told points in each block.
 
         Returns
         -------
         residuals : list of arrays
-            For each block, in order.
+            Residuals of each block, in the order of `blocks`.
         """
         n = self.n_told
         inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
@@ -262,10 +263,10 @@ class Posterior:
 
     @property
     def left_out_errors(self) -> Array:
-        """Leave-one-out errors in units of their predicted deviations, (n_told,).
+        """Leave-one-out errors divided by their standard deviations, shape (n_told,).
 
-        With the model's K^-1, including noise, and alpha = K^-1 z, they are alpha_i /
-        sqrt(K^-1_ii) (Rasmussen and Williams 2006, section 5.4.2).
+        They are computed as alpha_i / sqrt(K^-1_ii), where alpha = K^-1 z and K
+        includes the noise (Rasmussen and Williams 2006, section 5.4.2).
         """
         n = self.n_told
         inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
@@ -273,10 +274,10 @@ class Posterior:
         return self._alpha[:n] / np.sqrt(precision)
 
     def told_deviation(self, x: Array) -> float:
-        """Return the deviation at a point, shape (n_columns,), without pending points.
+        """Return the standard deviation at a point, ignoring pending points.
 
-        Elimination tests sum these deviations, because confidence bands refer to
-        observed values.
+        Elimination tests use the sum of these standard deviations, because confidence
+        bands are based on observed values.
         """
         kernel, Z = self.kernel, x[None, :]
         if not self.n_told:
@@ -286,12 +287,12 @@ class Posterior:
         return math.sqrt(max(variance, _MIN_VARIANCE))
 
     def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
-        """Return mean, deviation and their gradients at a few points.
+        """Return the mean, the standard deviation and their gradients at points.
 
         Parameters
         ----------
         Z : array of shape (m, n_columns)
-            Points, not necessarily feasible.
+            Points, feasible or infeasible.
 
         Returns
         -------
@@ -313,7 +314,7 @@ class Posterior:
 
     @property
     def log_marginal_likelihood(self) -> float:
-        """Logarithm of the told targets' density under this model."""
+        """Log marginal likelihood of the told targets."""
         return self._factor.log_density(self._w[: self.n_told])
 
     @property
@@ -325,10 +326,11 @@ class Posterior:
 
     @property
     def output_scale(self) -> float:
-        """Maximum likelihood factor on the deviation, for kernel and noise together.
+        """Maximum likelihood estimate of a common factor on all standard deviations.
 
-        If the covariance of the told targets is v**2 (K + noise**2 I), the mean does
-        not change, and v**2 = z^T (K + noise**2 I)^-1 z / n.
+        If the covariance of the told targets is v**2 (K + noise**2 I), the estimate is
+        v**2 = z^T (K + noise**2 I)^-1 z / n. The factor v does not change the posterior
+        mean.
         """
         n = self.n_told
         return math.sqrt(float(self._w @ self._w) / n) if n else 1.0
@@ -336,13 +338,13 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class PresentPosterior(Posterior):
-    """A posterior over points and time that predicts for one fixed time."""
+    """Posterior over points and time that predicts for a fixed time."""
 
     now: float = field(kw_only=True)
 
     @property
     def reference_points(self) -> None:
-        """None, because the known points have no time."""
+        """None, because the reference points contain no time."""
         return None
 
     @property
@@ -354,14 +356,14 @@ class PresentPosterior(Posterior):
         return np.column_stack([Z, np.full(len(Z), self.now)])
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
-        """Return the present mean and deviation at `Z`, shape (m, n_columns)."""
+        """Return the current mean and standard deviation at `Z`."""
         return super().predict(self._at_present(Z))
 
     def told_deviation(self, x: Array) -> float:
-        """Return the present deviation at one point, ignoring pending points."""
+        """Return the current standard deviation at a point, ignoring pending points."""
         return super().told_deviation(np.append(x, self.now))
 
     def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the present mean, deviation and their gradients at points."""
+        """Return the current mean and standard deviation, and their gradients."""
         mu, sigma, d_mu, d_sigma = super().gradient(self._at_present(Z))
         return mu, sigma, d_mu[:, :-1], d_sigma[:, :-1]

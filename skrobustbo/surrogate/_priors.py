@@ -1,10 +1,11 @@
-"""Priors of length scales.
+"""Prior distributions of length scales.
 
-A prior has two different densities. A fit maximises `log_density`: its peak is the
-usual mode of the prior, in theta for a Gamma distribution and in log theta (the median)
-for a log-normal one. A sampler of log theta uses `log_density_of_log`: this is the
-density with respect to log theta, which is theta p(theta) if theta has the density p.
-The position of a peak depends on the variable, but the distribution does not.
+Each prior defines two densities. Fits maximise `log_density`, whose peak is the usual
+mode of the prior. For a Gamma distribution, this is the mode of theta; for a log-normal
+distribution, it is the mode of log theta, which is the median. Samplers of log theta
+use `log_density_of_log`, the density with respect to log theta. If theta has the
+density p, this is theta p(theta). Both densities describe the same distribution, but
+their peaks may differ.
 """
 
 from __future__ import annotations
@@ -20,29 +21,32 @@ from skrobustbo._arrays import Array
 
 
 class Prior(Protocol):
-    """The interface of priors for the likelihood fit and the sampler."""
+    """Interface of the priors used by fits and samplers."""
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
-        """Return the log density (up to a constant) and its gradient in log theta."""
+        """Return the log density and its gradient with respect to log theta.
+
+        The log density may omit a constant.
+        """
 
     def log_density_of_log(self, log_theta: Array) -> float:
-        """Return the log density with respect to log theta (up to a constant)."""
+        """Return the unnormalised log density with respect to log theta."""
 
 
 @dataclass(frozen=True)
 class LogNormalPrior:
-    """Log-normal prior: log theta is Gaussian.
+    """Log-normal prior, in which log theta has a normal distribution.
 
     Parameters
     ----------
     median : float, default=0.7
         Median length scale, in unit-cube coordinates.
     sigma : float, default=1.5
-        Standard deviation of the part of log theta that is specific to each length
-        scale.
+        Standard deviation of the component of log theta that is independent for each
+        length scale.
     common : float, default=0.0
-        Standard deviation of the part of log theta that all length scales share. With
-        0, the length scales are independent.
+        Standard deviation of the component of log theta that all length scales share.
+        If it is 0, the length scales are independent.
 
     Raises
     ------
@@ -68,7 +72,7 @@ class LogNormalPrior:
         require(holds, self, "common", ">= 0 and finite")
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
-        """Return the log density of log theta (up to a constant) and its gradient."""
+        """Return the unnormalised log density of log theta and its gradient."""
         z = (log_theta - math.log(self.median)) / self.sigma
         # The covariance is sigma**2 I + common**2 1 1', inverted by Sherman-Morrison.
         variance = self.sigma**2 + len(z) * self.common**2
@@ -76,20 +80,20 @@ class LogNormalPrior:
         return -0.5 * float(z @ own), -own / self.sigma
 
     def log_density_of_log(self, log_theta: Array) -> float:
-        """Return the log density with respect to log theta, as `log_density` does."""
+        """Return the unnormalised log density of log theta."""
         return self.log_density(log_theta)[0]
 
 
 @dataclass(frozen=True)
 class GammaPrior:
-    """Gamma prior on theta, as in the fully Bayesian baseline of the papers.
+    """Gamma prior on theta, as used by the fully Bayesian baseline in the papers.
 
     Parameters
     ----------
     shape : float, default=3.0
         Shape parameter of the distribution.
     rate : float, default=6.0
-        Rate parameter, in unit-cube coordinates; the mode is ``(shape - 1) / rate``.
+        Rate parameter in unit-cube coordinates. The mode is ``(shape - 1) / rate``.
 
     Raises
     ------
@@ -112,28 +116,31 @@ class GammaPrior:
         require_positive(self, "shape", "rate")
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
-        """Return the log density of theta (up to a constant), gradient in log theta."""
+        """Return the log density of theta and its gradient with respect to log theta.
+
+        The log density omits a constant.
+        """
         theta = np.exp(log_theta)
         value = (self.shape - 1) * log_theta - self.rate * theta
         return float(value.sum()), (self.shape - 1) - self.rate * theta
 
     def log_density_of_log(self, log_theta: Array) -> float:
-        """Return the log density with respect to log theta.
+        """Return the unnormalised log density with respect to log theta.
 
-        It is the density of theta times each theta, because d theta = theta d log
-        theta.
+        It is the density of theta multiplied by every theta, because d theta = theta d
+        log theta.
         """
         return self.log_density(log_theta)[0] + float(log_theta.sum())
 
 
 @dataclass(frozen=True)
 class FlatPrior:
-    """Flat prior, which gives the maximum likelihood estimate."""
+    """Flat prior, for maximum likelihood estimates."""
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return zero and a zero gradient."""
         return 0.0, np.zeros_like(log_theta)
 
     def log_density_of_log(self, log_theta: Array) -> float:
-        """Return zero: log theta is uniform within its bounds."""
+        """Return zero, because log theta is uniform within its bounds."""
         return 0.0

@@ -1,4 +1,4 @@
-"""Slice sampling: draws from a density that is known up to a constant (Neal 2003)."""
+"""Slice sampling from a density that is known up to a constant (Neal 2003)."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ def slice_sample(
     burn_in: int = 0,
     thin: int = 1,
 ) -> Array:
-    """Return draws from a density by a Markov chain that leaves it invariant.
+    """Draw samples from a density with a Markov chain that leaves it invariant.
 
-    A sweep updates the state along each coordinate in turn. An update draws a level
-    below the density at the state. By stepping out, it finds an interval around the
-    state that covers the slice above that level. It then draws from this interval,
-    which shrinks towards the state after each draw outside the slice (Neal, Slice
-    sampling, Annals of Statistics 2003, figures 3 and 5). There is no step size to
-    tune: a width that is too small costs more steps out, and one that is too large
-    costs more draws.
+    Each sweep updates the coordinates of the state in turn. An update draws a level
+    below the density at the current state. Starting from the state, it steps out to
+    find an interval that covers the slice above this level. It then draws points from
+    the interval and shrinks it towards the state after each point outside the slice
+    (Neal, Slice sampling, Annals of Statistics 2003, figures 3 and 5). No step size
+    needs to be tuned, because an interval that is initially too short or too long only
+    increases the number of function calls.
 
     Parameters
     ----------
     log_density : callable
-        Log density, up to a constant, at an array of shape (k,); nan counts as -inf.
+        Function that takes an array of shape (k,) and returns the log density up to a
+        constant. nan is treated as -inf.
     start : array of shape (k,)
-        State before the first sweep.
+        Initial state of the chain.
     n : int
         Number of draws.
     rng : numpy.random.Generator
         Random number generator.
     bounds : (float, float), default=(-inf, inf)
-        Bounds of each coordinate, outside which the density is zero.
+        Bounds of every coordinate. The density is zero outside them.
     burn_in : int, default=0
         Number of additional sweeps before the first draw.
     thin : int, default=1
@@ -56,7 +57,7 @@ def slice_sample(
     Returns
     -------
     draws : array of shape (n, k)
-        The chain can continue from the last one.
+        The last draw can be used to continue the chain.
     """
     x = np.clip(np.asarray(start, dtype=float), *bounds)
     value = _number(log_density(x))
@@ -88,7 +89,7 @@ def _updated(
 ) -> tuple[float, float]:
     """Return the position of the next state on the line, and its log density.
 
-    The present state is at 0, where the log density is `value`.
+    The current state is at position 0 and has the log density `value`.
     """
     level = value - rng.standard_exponential()
     left, right = _stepped_out(line, level, reach, rng)
@@ -105,7 +106,7 @@ def _updated(
 def _stepped_out(
     line: Line, level: float, reach: tuple[float, float], rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return an interval around 0 with ends below the level or out of reach."""
+    """Extend an interval around 0 until both ends are low enough or out of reach."""
     left = -_WIDTH * rng.random()
     right = left + _WIDTH
     while left > reach[0] and line(left) > level:

@@ -1,4 +1,4 @@
-"""`python -m skrobustbo watch`: watch a running search from another terminal."""
+"""Command `python -m skrobustbo watch`, which shows a running search."""
 
 from skrobustbo.watching._command import main
 

@@ -1,4 +1,4 @@
-"""The command line of `python -m skrobustbo`, and the loop of `watch`."""
+"""Command-line interface of `python -m skrobustbo`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_BEGUN = 3
 
 
 def seconds(text: str) -> float:
-    """Read a number of seconds from a command-line argument."""
+    """Convert a command-line argument to a number of seconds."""
     try:
         value = float(text)
     except ValueError:
@@ -39,7 +39,7 @@ def seconds(text: str) -> float:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+    """Return the parser for the command line."""
     parser = argparse.ArgumentParser(prog="python -m skrobustbo")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     watch = commands.add_parser(
@@ -69,7 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
+    """Run the command and return its exit status."""
     args = build_parser().parse_args(words)
     try:
         return _watch(args)
@@ -108,7 +108,7 @@ def _watch(args: argparse.Namespace) -> int:
 
 
 class _Screen:
-    """Shows a search as text, in place on a terminal and otherwise line by line."""
+    """Shows a search as text, which is updated in place on a terminal."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._is_once = args.once
@@ -145,12 +145,12 @@ class _Page:
 
 
 def _is_open() -> bool:
-    """Return whether standard output is open; `>&-` closes it."""
+    """Return whether standard output is open."""
     return sys.stdout is not None and not sys.stdout.closed
 
 
 def _say(text: str) -> None:
-    """Print a text, replacing characters that the terminal lacks."""
+    """Print a text, replacing characters that the terminal cannot display."""
     if not _is_open():
         return
     encoding = sys.stdout.encoding or "utf-8"

@@ -1,4 +1,4 @@
-"""Facts about a search, as text for a terminal or a page."""
+"""Format information about a search for a terminal or a web page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADS = ("candidate", "score", "fit time", "parameters")
 
 
 def clean(value: Any, most: int = _LONG) -> str:
-    """Return a value as a short text on one line.
+    """Return a value as a short printable text on one line.
 
     Text from a file may contain terminal control characters.
     """
@@ -38,7 +38,7 @@ def title(found: LoadedSearch) -> str:
 
 
 def state(found: LoadedSearch) -> str:
-    """Return whether the search is running, or why it ended."""
+    """Return a text that says whether the search is running or why it ended."""
     spent = duration(found.running_time)
     if found.status == "running":
         return f"Running for {spent}"
@@ -53,7 +53,7 @@ def state(found: LoadedSearch) -> str:
 
 
 def counts(found: LoadedSearch) -> str:
-    """Return the numbers of finished candidates and folds."""
+    """Return a text with the numbers of candidates and folds."""
     number = Counter(trial["status"] for trial in found.trials)
     n = len(found.trials)
     # With a resource, n_iter counts full evaluations, so there are more evaluations in
@@ -81,13 +81,13 @@ def params_text(trial: Mapping[str, Any]) -> str:
 
 
 def score_text(trial: Mapping[str, Any]) -> str:
-    """Return the score of a candidate, or its status."""
+    """Return the score of a candidate as text, or its status if it has no score."""
     score = trial["score"]
     return f"{score:.5g}" if math.isfinite(score) else str(trial["status"])
 
 
 def rows(found: LoadedSearch) -> list[tuple[str, str, str, str]]:
-    """Return the latest candidates: number, score, fit time and parameters."""
+    """Return the number, score, fit time and parameters of the latest candidates."""
     return [
         (
             str(trial["number"]),
@@ -106,9 +106,9 @@ def failures(found: LoadedSearch) -> list[str]:
 
 
 def curve_data(found: LoadedSearch) -> tuple[list[float], int]:
-    """Return the scores in order, and the end of the initial design.
+    """Return the scores in order, and the number of the last initial candidate.
 
-    Partial candidates have no score.
+    Candidates without a full score are left out.
     """
     trials = [trial for trial in found.trials if trial["status"] not in _PARTIAL]
     n_initial = last_initial(trial["model_label"] for trial in trials)

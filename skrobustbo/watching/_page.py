@@ -1,4 +1,4 @@
-"""The search as a web page: a single file without scripts that reloads itself."""
+"""Show a search as a web page that reloads itself without scripts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _latest(found: LoadedSearch) -> str:
 
 
 def check_place(path: str) -> None:
-    """Raise a CheckpointError if another kind of file is in the way."""
+    """Raise a CheckpointError if the path exists and is another kind of file."""
     if not os.path.lexists(path):
         return
     head = None
@@ -83,7 +83,7 @@ def check_place(path: str) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Write a page atomically, so that a browser never sees half of it."""
+    """Write a page atomically, so that a browser never loads an incomplete page."""
     new = f"{path}.{secrets.token_hex(8)}"
     try:
         # Exclusive: nothing is written if the name exists, even as a link.

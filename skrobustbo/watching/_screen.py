@@ -1,4 +1,4 @@
-"""The search as plain text, for terminals, files and pipes."""
+"""Show a search as plain text in a terminal, a file or a pipe."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HEIGHT, _WIDEST = 6, 60
 
 
 def screen(found: LoadedSearch, width: int, height: int | None = None) -> str:
-    """Return the text of a search, in lines of at most `width` characters.
+    """Return a search as text, in lines of at most `width` characters.
 
-    If `height` is given, further lines are left out.
+    If `height` is given, at most this number of lines is returned.
     """
     lines = [
         facts.title(found),
@@ -33,7 +33,7 @@ def screen(found: LoadedSearch, width: int, height: int | None = None) -> str:
 
 
 def line(trial: Mapping[str, Any]) -> str:
-    """Return one candidate as a line, for output that only grows."""
+    """Return a line of text that describes a candidate."""
     parts = facts.score_text(trial), facts.params_text(trial)
     return f"candidate {trial['number']}: {parts[0]}  {parts[1]}"
 
@@ -78,12 +78,13 @@ def _curve(found: LoadedSearch, width: int) -> Iterator[str]:
 
 
 def curve(scores: Sequence[float], width: int) -> list[str]:
-    """Return a picture of the scores and the best score so far, as lines of text.
+    """Return a text plot of the scores and the best score so far.
 
     Parameters
     ----------
     scores : list of float
-        At least one must be finite. An x at the bottom marks the others.
+        Scores of the candidates. At least one must be finite; the others are marked
+        with an x at the bottom.
     width : int
         Number of columns, at least one.
 
