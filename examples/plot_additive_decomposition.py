@@ -5,8 +5,8 @@ Which parameters belong together
 
 Six parameters are a lot for a Gaussian process, because in six dimensions all points
 are far apart. If the objective is a sum of functions of two parameters each, the
-problem is hardly harder than three two-dimensional ones, provided that the model is
-such a sum as well. But which parameters belong together?
+problem is hardly more difficult than three two-dimensional problems, provided that the
+model is such a sum as well. But which parameters belong together?
 
 ``AdditiveKernel`` models a sum over groups of parameters. ``HEGPUCB`` takes a list of
 candidate models and eliminates the ones that the values contradict.
@@ -15,8 +15,9 @@ candidate models and eliminates the ones that the values contradict.
 # %%
 # Sums of three functions
 # -----------------------
-# The objectives are random. Each is a sum of three functions of two parameters, drawn
-# from a Gaussian process with length scale 0.3, approximated by random features.
+# The objectives are random. Each is a sum of three functions of two parameters. The
+# functions are drawn from a Gaussian process with length scale 0.3, which is
+# approximated by random features.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,7 +58,7 @@ class ThreePairs:
 # Four decompositions
 # -------------------
 # A group is a list of columns of the encoded points, counted from 0. Each number has
-# one column. (For other parameters, use ``Space.columns(name)``.)
+# one column. For other parameters, use ``Space.columns(name)``.
 
 groups = {
     "(12)(34)(56)": [(0, 1), (2, 3), (4, 5)],
@@ -98,7 +99,7 @@ runs = {
 # %%
 # What became of the candidates
 # -----------------------------
-# The plot shows one run. A line shows how long a candidate survives, a dot is an
+# The plot shows one run. A line shows how long a candidate survives, a dot marks an
 # evaluation that it asked for, and a cross marks its elimination. The true
 # decomposition survives in all six runs.
 
@@ -122,8 +123,8 @@ for seed, (optimizer, _) in enumerate(runs["one of four"]):
 # %%
 # What it is worth
 # ----------------
-# The plot shows the regret, the optimum minus the best value so far, as the median over
-# six objectives.
+# The plot shows the median regret over six objectives. The regret is the optimum minus
+# the best value so far.
 
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 colours = ("#009e73", "#0072b2", "#d55e00", "#cc79a7")
@@ -136,10 +137,10 @@ ax.legend()
 plt.show()
 
 # %%
-# Knowing the decomposition helps a lot. A list that contains the right one is nearly as
-# good, after some evaluations spent on the other candidates. A wrong decomposition is
-# worse than none.
+# Knowing the decomposition helps a lot. A list that contains the right decomposition is
+# nearly as good, after some evaluations have been spent on the other candidates. A
+# wrong decomposition is worse than none.
 #
-# Do not put a single model of all parameters on such a list. It can explain anything,
-# so its upper bound is the highest nearly everywhere. It asks for nearly all points,
-# and is never contradicted.
+# Do not include a single model of all parameters in such a list. It can explain all
+# values, so its upper bound is the highest nearly everywhere. It therefore asks for
+# nearly all points, and no value ever contradicts it.

@@ -5,15 +5,15 @@ Which model, and how to tune it
 
 Should you use a support vector machine, nearest neighbours, logistic regression or a
 decision tree? Each of them has its own parameters. With a list of dicts, one search
-covers all of them with one budget. The dicts are its branches, and more promising
-branches get more of the budget.
+covers all of them with one budget. Each dict is a branch of the search, and more
+promising branches get more of the budget.
 """
 
 # %%
 # One search, four models
 # -----------------------
-# The model is a parameter like any other: a pipeline step that is replaced. A list with
-# one element is a constant. Here, it distinguishes the branches.
+# The model is a step of the pipeline, and the search sets it like any other parameter.
+# A list with one element is a constant. Here, the constants distinguish the branches.
 
 from collections import Counter
 
@@ -62,9 +62,9 @@ print(search.report())
 # Where the budget went
 # ---------------------
 # Every branch gets a share of the initial design. After that, the balancer uses a model
-# of each branch to estimate how much can still be gained there. The tree and logistic
-# regression fall behind and get a handful of candidates each. The two close rivals
-# share the rest.
+# of each branch to estimate how much can still be gained in the branch. The decision
+# tree and logistic regression fall behind and get only a few candidates each. The other
+# two models share the rest.
 
 
 def names(search):
@@ -94,8 +94,8 @@ plt.show()
 # %%
 # Instead of four searches
 # ------------------------
-# Four searches with ten candidates each have the same budget. We run both with three
-# seeds:
+# Four searches with ten candidates each have the same total budget. We compare the two
+# approaches with three seeds:
 
 print(f"{'':<10}{'one search':>14}{'four searches':>16}   candidates of the winner")
 for seed in range(3):
@@ -111,6 +111,6 @@ for seed in range(3):
 
 # %%
 # The best scores are about equal here, because ten candidates are nearly enough for
-# each of these small models. The joint search saves the budget of the branches that
-# cannot win. It goes to the winner, or to an equally good rival if the winner is in
-# doubt. You do not have to decide how to divide the budget.
+# each of these small models. The joint search spends little of its budget on branches
+# that cannot win. The rest goes to the best model, or to an equally good one if the
+# result is uncertain. You do not have to decide how to divide the budget.

@@ -5,7 +5,7 @@ Grid, random and Bayesian, compared
 
 This example compares ``GridSearchCV``, ``RandomizedSearchCV`` and
 ``RobustBayesSearchCV`` with the same estimator, the same folds, and 25 candidates each.
-A single run shows little, because every method except the grid depends on luck. We
+A single run is not conclusive, because every method except the grid depends on luck. We
 therefore run each of them eight times.
 """
 
@@ -13,7 +13,8 @@ therefore run each of them eight times.
 # The task
 # --------
 # We tune a support vector machine on noisy data in 20 columns, some of which are
-# useless. The ranges are as wide as you would make them if you did not know the answer.
+# useless. The ranges are as wide as you would choose them if you did not know the
+# answer.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,7 +41,7 @@ same = {"scoring": "roc_auc", "cv": 3}
 # Three searches
 # --------------
 # The grid has five values for each parameter. It has no seed, but the order of its
-# candidates is arbitrary. We use eight random orders.
+# candidates is arbitrary, so we use eight random orders.
 
 grid = GridSearchCV(SVC(), {p: np.geomspace(*r, 5) for p, r in ranges.items()}, **same)
 on_grid = grid.fit(X, y).cv_results_["mean_test_score"]
@@ -61,7 +62,7 @@ def random_search(seed):
 def robust_search(seed):
     """Return the scores of RobustBayesSearchCV."""
     space = {parameter: Real(*r, log=True) for parameter, r in ranges.items()}
-    # The others do not begin with the untuned estimator either.
+    # The other searches do not begin with the untuned estimator either.
     given = {"n_iter": N_ITER, "include_default": False, "random_state": seed, **same}
     search = RobustBayesSearchCV(SVC(), space, **given)
     return search.fit(X, y).cv_results_["mean_test_score"]
@@ -80,8 +81,8 @@ scores = {
 # %%
 # Best so far
 # -----------
-# Lines are medians over the eight runs, and bands contain the middle six. The plot on
-# the right shows the end of every run.
+# Lines are medians over the eight runs, and bands contain the middle six runs. The plot
+# on the right shows the final score of every run.
 
 best = {name: np.maximum.accumulate(s, axis=1) for name, s in scores.items()}
 fig, (left, right) = plt.subplots(
@@ -109,11 +110,11 @@ ahead = best["RobustBayesSearchCV"][:, -1] > best["RandomizedSearchCV"][:, -1]
 print(f"RobustBayesSearchCV ends above random search in {ahead.sum()} of {len(SEEDS)}")
 
 # %%
-# Whatever its order, the grid ends at its nearest corner. During its initial design of
-# six candidates, the Bayesian search has no information yet, and random search is
-# ahead. Then learning pays off: seven of the eight Bayesian runs end at the upper end
-# of what random search reaches by luck.
+# In any order, the grid ends with the score of its best point. During its initial
+# design of six candidates, the Bayesian search has no information yet, and random
+# search is ahead. After that, the model helps. Seven of the eight Bayesian runs end at
+# the upper end of the scores that random search reaches by luck.
 #
-# One run does not. It climbs a plateau of large ``C`` to its end, stays there, and
+# One run is an exception. It follows a plateau to the largest ``C``, stays there, and
 # finishes below all others. With only 25 candidates, this can happen to any tuner. If
-# the result is important, search with two seeds.
+# the result is important, run the search with two seeds.

@@ -3,18 +3,18 @@
 A search on a Dask cluster
 ==========================
 
-The folds of :class:`~skrobustbo.RobustBayesSearchCV` run wherever joblib runs them.
+The folds of :class:`~skrobustbo.RobustBayesSearchCV` run on the current joblib backend.
 With Dask's backend, they run on a cluster. Here, the cluster consists of two processes
 on this machine, but you can use any cluster that a ``distributed.Client`` can connect
 to. Nothing else changes. The candidates are the same, because they depend only on the
 scores.
 
-A single candidate has only ``cv`` folds, so any additional workers would be idle. On a
+A single candidate has only ``cv`` folds, so additional workers would be idle. On a
 cluster, set ``batch_size``, the number of candidates that are proposed together. Their
 folds share the workers.
 
-This example needs Dask: ``pip install ".[dask]"``. You can also run it as a
-script; ``--help`` shows its options. Use ``--figure`` if there is no display::
+This example requires Dask (``pip install ".[dask]"``). You can also run it as a script.
+``--help`` shows its options. Use ``--figure`` if there is no display::
 
     python plot_dask_cluster.py --quick --figure folds.png
 """
@@ -61,8 +61,8 @@ def search_on_cluster(client, n_iter, seed):
 # %%
 # Who did what
 # ------------
-# Each row is a worker, and each bar is a fold. The gaps are between the rounds: the
-# tuner waits for the last fold of a round before it proposes the next one.
+# Each row is a worker, and each bar is a fold. The gaps are between the rounds, because
+# the tuner waits for the last fold of a round before it proposes the next round.
 
 
 def bars(tasks):
@@ -104,8 +104,8 @@ def draw(bars_of, figure):
 # %%
 # Run it
 # ------
-# The workers are processes that import this file as well. The guard keeps them from
-# starting clusters of their own.
+# The workers are processes that also import this file. The guard prevents them from
+# starting their own clusters.
 
 
 def main():

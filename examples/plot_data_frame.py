@@ -3,16 +3,16 @@
 A data frame, a pipeline, and one search
 ========================================
 
-A table of customers has numbers, categories and missing values. A pipeline turns the
-categories into columns for gradient boosting, and a search tunes it. The data are
-generated from a fixed seed, so there is nothing to download.
+In this example, a table of customers contains numbers, categories and missing values. A
+pipeline turns the categories into columns for gradient boosting, and a search tunes it.
+The data are generated from a fixed seed, so there is nothing to download.
 """
 
 # %%
 # The data
 # --------
-# Who leaves? Customers who visit often or have a better plan tend to stay. Some incomes
-# and cities are missing.
+# We predict which customers leave. Those who visit often or have a better plan tend to
+# stay. Some incomes and cities are missing.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,8 +45,9 @@ print(X.head())
 # %%
 # The pipeline
 # ------------
-# Categories become columns of zeros and ones. Gradient boosting accepts missing
-# numbers. To use LightGBM, write ``LGBMClassifier(verbose=-1)`` instead.
+# The encoder converts categories to columns of zeros and ones. Gradient boosting
+# accepts missing numbers. To use LightGBM, write ``LGBMClassifier(verbose=-1)``
+# instead.
 
 categories = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
 columns = make_column_transformer(
@@ -60,8 +61,8 @@ model = Pipeline([("columns", columns), ("model", boosting)])
 # The search
 # ----------
 # A parameter name starts with the name of its step, as in `GridSearchCV`. The first
-# candidate is the pipeline as it is, so the search cannot end below its score. We hold
-# out 200 customers.
+# candidate is the untuned pipeline, so the best score cannot be lower than its score.
+# We hold out 200 customers.
 
 X_train, X_test, y_train, y_test = train_test_split(
     X, leaves, test_size=200, stratify=leaves, random_state=0
@@ -78,9 +79,9 @@ search.fit(X_train, y_train)
 print(search.report())
 
 # %%
-# The best of many scores is too good to be true. ``honest_score=True`` estimates what
-# the best candidate scores on new rows. Here, we can compare this estimate with the
-# score on the customers held out:
+# The best of many scores is too optimistic. ``honest_score=True`` estimates the score
+# of the best candidate on new rows. Here, we can compare this estimate with the score
+# on the held-out customers:
 
 untuned = model.fit(X_train, y_train).predict_proba(X_test)[:, 1]
 low, high = search.honest_interval_
@@ -93,7 +94,8 @@ print(f"untuned, on the same          {roc_auc_score(y_test, untuned):.3f}")
 # %%
 # How the search went
 # -------------------
-# The upper plot shows how the score grew, and the lower plot which parameters matter.
+# The upper plot shows how the score improved, and the lower plot shows which parameters
+# matter.
 
 search.plot()
 plt.show()

@@ -4,15 +4,16 @@ A score that you can report
 ===========================
 
 ``best_score_`` is the best of many noisy scores, so it is too optimistic. Random labels
-show by how much: nothing can predict them, yet the best candidate still seems better
-than chance. ``honest_score=True`` estimates the score and corrects for this effect.
+show by how much. No model can predict them, but the best candidate still seems to be
+better than chance. ``honest_score=True`` estimates a score that is corrected for this
+effect.
 """
 
 # %%
 # Searches where there is nothing to find
 # ---------------------------------------
-# We make twenty data sets of 100 rows with random labels. On new rows, any model is
-# right for half of the labels.
+# We make twenty data sets of 100 rows with random labels. On new rows, any model
+# predicts half of the labels correctly.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,7 +58,7 @@ ax.legend()
 plt.show()
 
 # %%
-# The averages are:
+# The averages over all searches are:
 
 print(f"best_score_    {np.mean(best):.3f}")
 print(f"honest_score_  {np.mean(honest):.3f}")

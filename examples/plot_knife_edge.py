@@ -3,12 +3,13 @@
 An optimum that nobody can stand on
 ===================================
 
-The best settings are of little use if you cannot meet them exactly: the oven is off by
-a few degrees, the valve by a few tenths of a bar. Here, a narrow peak is higher than a
-broad hill. If you miss the peak by the machine's tolerance, little of it is left.
+The best settings are of little use if you cannot set them exactly. For example, an oven
+may be off by a few degrees, and a valve by a few tenths of a bar. Here, a narrow peak
+is higher than a broad hill. If you miss the peak by the tolerance of the machine, the
+value is much lower.
 
-``StableOpt`` searches for the point with the best *worst-case* perturbation. ``GPUCB``
-uses the same model and searches for the maximum.
+``StableOpt`` searches for the point with the best value under the *worst-case*
+perturbation. ``GPUCB`` uses the same model and searches for the maximum.
 """
 
 # %%
@@ -57,9 +58,10 @@ def run(policy, seed):
 # %%
 # Two questions, two answers
 # --------------------------
-# The answer is ``recommend()``, not the best value seen. ``StableOpt`` evaluates the
-# worst case of a point, so the point itself may not be among the evaluated ones. The
-# square around an answer shows where the settings may end up.
+# The answer is the result of ``recommend()``, not the point with the best value.
+# ``StableOpt`` evaluates the worst case of a point, so the point itself may not be
+# among the evaluated points. The square around an answer shows where the settings may
+# end up.
 
 model = RBF(0.12)
 policies = {
@@ -98,7 +100,7 @@ plt.show()
 # %%
 # The result in practice
 # ----------------------
-# We simulate a thousand attempts to meet each answer, with the machine's errors.
+# We simulate a thousand attempts to set each answer, with the errors of the machine.
 
 shifts = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
 fig, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
@@ -118,10 +120,10 @@ for name, answer in answers.items():
     print(f"{name:<12}{exactly:>10.3f}{mean:>10.3f}{worst:>10.3f}")
 
 # %%
-# If you meet the settings exactly, the narrow peak is better. With the machine's
-# errors, it is a little worse on average, and much worse in some cases. Other seeds
-# give the same result for ``StableOpt``. ``GPUCB`` also ends on the hill if it has not
-# found the peak.
+# If the settings are exact, the narrow peak is better. With the errors of the machine,
+# it is a little worse on average, and much worse in some cases. Other seeds give the
+# same result for ``StableOpt``. ``GPUCB`` also ends on the hill if it has not found the
+# peak.
 
 print("worst case of the answer, seeds 1 to 4")
 for name, policy in policies.items():

@@ -6,13 +6,13 @@ Tuning logistic regression on MNIST, in a pipeline
 We tune four hyperparameters of logistic regression, trained by stochastic gradient
 descent: the learning rate, the L2 penalty constant, the batch size and the dropout
 rate. Klein et al. (2016) and Berkenkamp et al. (2019, section 5.2) tune the same four.
-The ranges are wide, as you would choose them if you knew little. Most of the space
-gives poor scores, so it matters where a search looks.
+The ranges are wide, as you would choose them without prior knowledge. Most of the space
+gives poor scores, so it matters where a search evaluates points.
 
 :class:`~skrobustbo.RobustBayesSearchCV` is compared with the untuned classifier, and
 with :class:`~sklearn.model_selection.RandomizedSearchCV` on the same budget.
 
-You can also run this example as a script; ``--help`` shows its options. Use
+You can also run this example as a script. ``--help`` shows its options. Use
 ``--figure`` if there is no display::
 
     python plot_mnist_logistic_regression.py --quick --figure best.png
@@ -68,7 +68,7 @@ n_train = args.n_train or (1_000 if args.quick else 10_000)
 # Data
 # ----
 # MNIST has 70,000 images of handwritten digits with 28 x 28 pixels each. The example
-# reads them from the folder that the environment variable ``SKROBUSTBO_DATA`` names, or
+# reads them from the folder given by the environment variable ``SKROBUSTBO_DATA``, or
 # lets scikit-learn download them. If neither works, it uses the 1,797 digits of 8 x 8
 # pixels that come with scikit-learn.
 
@@ -118,9 +118,9 @@ print(f"Data: {name}. {len(X)} images to tune on, {len(X_test)} held out.")
 # %%
 # The classifier
 # --------------
-# Any estimator that follows scikit-learn's conventions can be tuned. This one is
-# logistic regression for several classes. In each step, dropout sets some of the pixels
-# to zero and scales up the others.
+# Any estimator that follows scikit-learn's conventions can be tuned. The one in this
+# example is logistic regression for several classes. In each step, dropout sets some of
+# the pixels to zero and scales up the others.
 
 
 class SoftmaxRegression(ClassifierMixin, BaseEstimator):
@@ -192,7 +192,7 @@ distributions = {
 # ----------------
 # Both searches evaluate the same number of candidates by threefold cross-validation.
 # Then they fit the best one to all training images. The result of one seed depends on
-# luck, especially for random search, so try a few with ``--seed``.
+# luck, especially for random search, so try a few seeds with ``--seed``.
 
 searches = {
     "random search": RandomizedSearchCV(
@@ -246,7 +246,7 @@ print(
 # %%
 # Best score so far
 # -----------------
-# The lines show how the best cross-validated accuracy grows with the number of
+# The lines show how the best cross-validated accuracy increases with the number of
 # candidates.
 
 try:

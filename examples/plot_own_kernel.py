@@ -4,15 +4,15 @@ A kernel of your own
 ====================
 
 We tune two angles, azimuth and phase. An angle of 359 degrees is next to 1 degree, but
-for the usual kernels these are the two ends of a range. A kernel for angles takes a few
-lines. You can use any kernel with scikit-learn's interface in every policy.
+the usual kernels treat these as the two ends of a range. You can write a kernel for
+angles in a few lines. Every policy accepts any kernel with scikit-learn's interface.
 """
 
 # %%
 # A kernel on the circle
 # ----------------------
 # Kernels work on the unit cube. ``sin(pi d)`` is the same for the distances d and 1 -
-# d. For a small d it is about pi d, so ``length_scale`` has its usual meaning. The
+# d. For small d, it is about pi d, so ``length_scale`` has its usual meaning. The
 # package recognises the parameter by this name, and policies that estimate length
 # scales multiply it.
 
@@ -44,8 +44,8 @@ class CircleKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
 
 # %%
-# The plots show how strongly each point is correlated with the star. With ``RBF``,
-# points across the seam are far away.
+# The plots show how strongly each point is correlated with the point marked by a star.
+# With ``RBF``, points on the other side of the seam are far away.
 
 line = np.linspace(0, 1, 121)
 square = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
@@ -64,9 +64,9 @@ plt.show()
 # %%
 # An exact gradient, if you want one
 # ----------------------------------
-# The search for the next point needs the gradient in x. For an unknown kernel, the
-# package uses finite differences, which are correct but a little slower. This code
-# registers the exact gradient and compares the two.
+# The search for the next point needs the gradient of the kernel with respect to x. For
+# an unknown kernel, the package uses finite differences, which are correct but a little
+# slower. This code registers the exact gradient and compares the two.
 
 rng = np.random.default_rng(0)
 Z, X = rng.random((5, 2)), rng.random((7, 2))
@@ -86,9 +86,10 @@ print(f"largest difference: {np.abs(exact - by_differences).max():.1e}")
 # %%
 # Is it worth it?
 # ---------------
-# The signal is best at 355 and 8 degrees. This point is in one corner of the square,
-# and on the circle it is next to the other three corners. There is a second, lower peak
-# elsewhere. Lines are medians over eight seeds, and bands contain the middle six.
+# The signal is strongest at an azimuth of 355 degrees and a phase of 8 degrees. This
+# point is in one corner of the square, but on the circle it is next to the other three
+# corners. There is a second, lower peak elsewhere. Lines are medians over eight seeds,
+# and bands contain the middle six runs.
 
 
 def signal(params):
@@ -139,6 +140,6 @@ plt.show()
 
 # %%
 # With ``RBF`` and with the default kernel, most runs stay at the edge of the square,
-# where the signal is nearly best. With the kernel for angles, they continue across the
-# seam: all eight runs that estimate the length scale (right), and seven of the eight
-# that do not (left).
+# where the signal is nearly as strong as at the peak. With the kernel for angles, runs
+# continue across the seam. This is the case for all eight runs that estimate the length
+# scale (right), and for seven of the eight that do not (left).

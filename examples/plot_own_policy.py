@@ -4,27 +4,27 @@ A policy of your own, in forty lines
 ====================================
 
 A policy decides which point to evaluate next. It is a small object that follows
-scikit-learn's conventions: the constructor stores settings, and at most three methods
-do the work. The package takes care of everything else: factorisations, the maximisation
-over mixed spaces, pending points, failures, checkpoints and resuming. All of this works
-with your policy.
+scikit-learn's conventions. The constructor stores settings, and at most three methods
+do the work. The package takes care of factorisations, the maximisation over mixed
+spaces, pending points, failures, checkpoints and resuming. All of this works with your
+policy.
 """
 
 # %%
 # Impatience
 # ----------
-# This policy uses expected improvement under an estimated length scale, as many tuners
+# This policy uses expected improvement with an estimated length scale, as many tuners
 # do. After ``patience`` queries in a row without an improvement, it asks for the point
 # where the model is most uncertain.
 #
-# - ``state_type`` is the class of its state: a dataclass of numbers, strings and lists
-#   of these, which can be written as JSON. ``start`` returns the first state. The
-#   inherited method, with all defaults, is sufficient here.
-# - ``suggest`` returns a point and metadata, and changes nothing. ``models.fit``
+# - ``state_type`` is the class of its state, a dataclass of numbers, strings and lists
+#   of these, which can be written as JSON. ``start`` returns the initial state. Here,
+#   the inherited method is sufficient, which uses all defaults.
+# - ``suggest`` returns a point and metadata, and has no side effects. ``models.fit``
 #   returns the most likely length scales, ``models[candidate]`` is a posterior, and
 #   ``argmax`` maximises an acquisition function.
-# - ``learn`` changes the state once the value of that point is in the history. Failed
-#   evaluations are nan there.
+# - ``learn`` changes the state once the value of that point is in the history. In the
+#   history, failed evaluations are nan.
 
 from dataclasses import dataclass
 
@@ -87,8 +87,8 @@ class Impatient(Policy):
 # In the trap
 # -----------
 # The problem has a narrow peak, and the three initial points are on the slope next to
-# it: see :ref:`sphx_glr_gallery_plot_trap.py`. ``patience=10**6`` gives the standard
-# policy.
+# it (see :ref:`sphx_glr_gallery_plot_trap.py`). With ``patience=10**6``, the policy is
+# the standard one.
 
 
 def trap(params):
@@ -137,8 +137,9 @@ plt.show()
 # %%
 # Compared
 # --------
-# We run ten seeds in the trap, and five on a function without a trap, where impatience
-# can only cost evaluations. The table shows the regret after 30 evaluations.
+# We run ten seeds on the trap, and five seeds on a function without a trap, where
+# impatience can only waste evaluations. The table shows the regret after 30
+# evaluations.
 
 policies["the default"] = "robust"
 row = "{:<14}{:>14}{:>28}"
@@ -167,15 +168,15 @@ for name, policy in policies.items():
 # %%
 # Everywhere
 # ----------
-# You can write an optimizer with this policy as JSON and read it back. Because the
-# policy is not part of the package, you pass it again.
+# You can save an optimizer with this policy as JSON and restore it. The policy is not
+# part of the package, so you have to pass it again.
 
 first = run_trap(Impatient(patience=2), seed=0, n_iter=12)
 again = Optimizer.from_dict(first.to_dict(), policy=Impatient(patience=2))
 assert again.ask() == first.ask()
 
 # %%
-# You can also use the policy in a search, here with rounds of several candidates:
+# You can also use the policy in a search, here with rounds of two candidates:
 
 search = RobustBayesSearchCV(
     make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
@@ -190,5 +191,6 @@ print(search.best_params_, round(search.best_score_, 4))
 print("chosen by:", *search.cv_results_["model_label"])
 
 # %%
-# Impatience escapes from the trap. On ``branin``, it costs nothing: five seeds show no
-# difference between the three policies. The policy took forty lines.
+# The impatient policy escapes from the trap. On ``branin``, impatience costs nothing,
+# and five seeds show no difference between the three policies. The code of the policy
+# has forty lines.

@@ -5,14 +5,14 @@ Racing: stop bad candidates early
 
 Cross-validation runs every candidate on every fold, even one whose first score is far
 below that of the best candidate. With ``racing=True``, a candidate is stopped once it
-is very unlikely to win, so the search pays for fewer folds.
+is very unlikely to win, so the search fits fewer folds.
 """
 
 # %%
 # The same search twice
 # ---------------------
-# The search tunes a support vector machine with ten folds and 30 candidates, once in
-# full and once with racing.
+# The search tunes a support vector machine with ten folds and 30 candidates, once
+# without and once with racing.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
@@ -37,16 +37,16 @@ print(f"raced:   {n_fitted} folds, best score {raced.best_score_:.4f}")
 # %%
 # What happened to the candidates
 # -------------------------------
-# Each bar is a stopped candidate. It shows the score predicted from the candidate's
-# folds, with two standard deviations on either side. Only complete candidates, the
-# dots, can win.
+# Each bar represents a stopped candidate. It shows the score predicted from the
+# candidate's folds, with two standard deviations on either side. Only complete
+# candidates, shown as dots, can win.
 
 ConvergenceDisplay.from_search(raced)
 plt.show()
 
 # %%
-# The table of results shows how far each candidate got. The score of a stopped
-# candidate is not known, so it is ``nan``. ``race_mean`` is the estimate.
+# The table of results shows the number of folds of each candidate. The score of a
+# stopped candidate is not known, so it is ``nan``. ``race_mean`` contains the estimate.
 
 columns = ["n_splits_evaluated", "raced", "mean_test_score", "race_mean", "race_std"]
 for i in range(4, 12):

@@ -10,7 +10,7 @@ better ones are evaluated on more rows, and only those evaluated on all rows can
 # %%
 # A search with a resource
 # ------------------------
-# The search tunes a support vector machine on a budget of 12 full evaluations.
+# The search tunes a support vector machine with a budget of 12 full evaluations.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -29,7 +29,7 @@ print(search.report())
 # %%
 # Learning curves
 # ---------------
-# ``ResourceDisplay`` joins the scores of each candidate with a line. Candidates that
+# ``ResourceDisplay`` connects the scores of each candidate with a line. Candidates that
 # were evaluated in full are drawn in colour.
 
 ResourceDisplay.from_search(search)

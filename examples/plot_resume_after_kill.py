@@ -3,9 +3,9 @@
 Resume a search that was killed
 ===============================
 
-With ``checkpoint=path``, every fold is saved as soon as it is done, and the same call
-continues from there. This example tests that promise. A search runs in a separate
-process, is killed without warning, and is started again. Then it is compared with a
+With ``checkpoint=path``, every fold is saved as soon as it is finished, and the same
+call continues from there. This example tests this promise. A search runs in a separate
+process, is killed without warning, and is started again. Then we compare it with a
 search that was not killed.
 """
 
@@ -13,7 +13,7 @@ search that was not killed.
 # The program
 # -----------
 # The program is an ordinary script with one search. The estimator writes a line for
-# each of its fits, so that we can see afterwards which process fitted what.
+# each of its fits, so that we can see afterwards which process fitted which folds.
 
 import json
 import os
@@ -71,7 +71,7 @@ def start(checkpoint, name):
     return subprocess.Popen(
         [sys.executable, "program.py", *arguments],
         cwd=home,
-        # It must find the same packages as this process.
+        # The program must find the same packages as this process.
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
 
@@ -85,9 +85,9 @@ def fits(name):
 # %%
 # Three runs
 # ----------
-# The first run is left alone. The second run is killed once it has logged forty fits.
-# On Linux and macOS, the signal is SIGKILL, which a process cannot catch. The third run
-# is the same call as the second.
+# The first run is not interrupted. The second run is killed once it has logged forty
+# fits. On Linux and macOS, the signal is SIGKILL, which a process cannot catch. The
+# third run repeats the call of the second.
 
 assert start("", "unbroken").wait() == 0
 
@@ -101,7 +101,7 @@ print("exit code of the second run:", process.wait())
 def committed():
     """Return the numbers of the folds in the checkpoint."""
     with tempfile.TemporaryDirectory() as copy:
-        # The newest rows are in a file next to it.
+        # The newest rows are in a file next to the checkpoint.
         for name in ("search.ckpt", "search.ckpt-wal"):
             (Path(copy) / name).write_bytes((home / name).read_bytes())
         database = sqlite3.connect(Path(copy) / "search.ckpt")
@@ -118,8 +118,8 @@ assert start("search.ckpt", "resumed").wait() == 0
 # %%
 # Was anything lost?
 # ------------------
-# We number the folds by the uninterrupted run: five for the first candidate, five for
-# the second, and so on. The last fit of a run is the refit of the best candidate.
+# We number the folds in the order of the uninterrupted run, with five folds for each
+# candidate. The last fit of a run is the refit of the best candidate.
 
 number = {line: i for i, line in enumerate(fits("unbroken")[:-1])}
 before = [number[line] for line in fits("killed")]
@@ -141,7 +141,7 @@ assert all(same)
 assert not set(kept) & set(after)
 
 # %%
-# The plot shows the folds of all candidates, by the process that fitted them:
+# The plot shows which process fitted each fold of each candidate:
 
 table = np.full((5, 20), np.nan)
 for i in number.values():

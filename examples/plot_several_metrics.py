@@ -3,19 +3,19 @@
 Several metrics, and a simpler winner
 =====================================
 
-The candidate with the best score is often larger than necessary. Other candidates are
-so close behind that the folds cannot distinguish them. ``one_standard_error`` refits
-the simplest of these. The search can record several metrics at the same time; it
-maximises one of them.
+The candidate with the best score is often larger than necessary. The scores of other
+candidates are so close that the folds cannot distinguish them. ``one_standard_error``
+refits the simplest of these candidates. The search can record several metrics at the
+same time, but maximises only one of them.
 """
 
 # %%
 # The search
 # ----------
-# We tune boosted trees: their number, their size and the learning rate. We call a model
-# simple if it has few leaves in total, because this determines its memory and
-# prediction time. ``search_metric`` says what to maximise, because ``refit`` is no
-# longer the name of a metric.
+# We tune the number of boosted trees, their size and the learning rate. We call a model
+# simple if it has few leaves in total, because the number of leaves determines its
+# memory and prediction time. ``search_metric`` names the metric to maximise, because
+# ``refit`` is not the name of a metric here.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,9 +55,9 @@ search = RobustBayesSearchCV(
 # %%
 # What was chosen, and from what
 # ------------------------------
-# The plot shows every candidate by its size and its log loss, with the standard error
-# of the best one as a band. As far as we can tell, all candidates in the band are as
-# good as the best. The leftmost of them is refitted.
+# The plot shows the size and the log loss of every candidate, with the standard error
+# of the best candidate as a band. As far as we can tell, all candidates in the band are
+# as good as the best. The search refits the leftmost of them.
 
 results = search.cv_results_
 loss = -results["mean_test_neg_log_loss"]
@@ -96,7 +96,7 @@ for label, i in (("best", best), ("refitted", chosen)):
 print("refitted with", search.best_params_)
 
 # %%
-# A small fraction of the leaves does nearly as well in cross-validation. However, this
-# has a cost, as the held-out rows show. Within one standard error means that five folds
-# cannot distinguish two candidates, not that they are equal. Use the rule if a small
-# model is worth something to you.
+# With a small fraction of the leaves, the refitted model does nearly as well in
+# cross-validation. However, the held-out rows show that this has a cost. If two
+# candidates are within one standard error, five folds cannot distinguish them, but they
+# may still differ. Use this rule if a small model is important to you.

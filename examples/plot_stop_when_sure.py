@@ -3,19 +3,19 @@
 Early stopping: when there is little to gain
 ============================================
 
-How many candidates are enough? With a number as ``tol``, the search ends when an upper
-bound on the remaining gain has fallen to ``tol``. The bound holds with a probability of
-95 % under the policy's assumptions. It is a statement about the whole space, not a
-guess from the last few scores. With ``tol="noise"``, the search ends sooner, when more
-candidates are not expected to gain more than noise: see :doc:`the guide </stopping>`.
+How many candidates are enough? If ``tol`` is a number, the search ends when an upper
+bound on the remaining gain is at most ``tol``. The bound is valid with a probability of
+95 % under the policy's assumptions. It covers the whole space and is not a guess from
+the last few scores. With ``tol="noise"``, the search ends sooner, when the expected
+gain of more candidates is below the noise (see :doc:`the guide </stopping>`).
 """
 
 # %%
 # A search without a number of candidates
 # ---------------------------------------
 # Here, ``n_iter`` is only an upper limit. ``tol`` is in units of the score, which here
-# is the share of the variance explained. We consider a score within 0.02 of the best
-# good enough.
+# is the share of the explained variance. We consider a score good enough if it is
+# within 0.02 of the best possible score.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,7 +38,7 @@ print(f"best score {search.best_score_:.4f}")
 print(f"left to gain: at most {search.optimizer_.regret_bound():.4f}")
 
 # %%
-# The plot of a search shows the bound as a band above the best score.
+# The convergence plot shows the bound as a band above the best score.
 
 ConvergenceDisplay.from_search(search)
 plt.show()
@@ -46,17 +46,17 @@ plt.show()
 # %%
 # How exactly must it be met?
 # ---------------------------
-# If a loss of 0.02 is acceptable, how far may the parameters be from the best ones?
-# According to the same model, the score falls by just this amount if both parameters
-# are off by a tenth of their ranges (on the log scale, here a factor of 2) in the worst
-# direction.
+# If a loss of 0.02 is acceptable, how far may the parameters be from their best values?
+# According to the same model, the score falls by about this amount if both parameters
+# are off by a tenth of their ranges in the worst direction. On the log scale, this is a
+# factor of 2.
 
 display = SensitivityDisplay.from_search(search, max_eps=0.1)
 plt.show()
 
 # %%
-# The worst direction is to regularise too little: a smaller ``alpha`` and a larger
-# ``gamma``. A cross-validation there shows whether the model is right.
+# The worst direction is too little regularisation, with a smaller ``alpha`` and a
+# larger ``gamma``. Cross-validation at this corner shows whether the model is right.
 
 optimizer = search.optimizer_
 corner = {"alpha": display.params["alpha"] / 2, "gamma": display.params["gamma"] * 2}
@@ -69,8 +69,8 @@ print(
 # %%
 # Was it right to stop?
 # ---------------------
-# You can continue with ``optimizer_``. Here we evaluate thirty more candidates, and
-# compute the bound after each of them.
+# To continue the search, use ``optimizer_``. Here we evaluate thirty more candidates,
+# and compute the bound after each of them.
 
 n = search.n_iter_
 best, bounds = [search.best_score_], [optimizer.regret_bound()]
@@ -101,6 +101,6 @@ print(f"bound, then and now: {bounds[0]:.4f}, {bounds[-1]:.4f}")
 
 # %%
 # The search was within 0.002 of its best score after nine candidates, and the thirty
-# candidates evaluated after its end did not improve it. But this is hindsight: the
-# candidates in between were necessary to know that little was left to gain. The guide
-# says :doc:`how often such a bound holds </stopping>`.
+# candidates evaluated after its end did not improve it. However, we know this only in
+# hindsight. The candidates in between were necessary to show that little was left to
+# gain. The guide explains :doc:`how often such a bound is valid </stopping>`.

@@ -4,8 +4,8 @@ An objective that changes under way
 ===================================
 
 A machine runs day and night, and its speed is tuned while it runs. The yield is best at
-a certain speed, until the material changes without notice. An ordinary search keeps
-relying on what it has learned. ``ETGPUCB`` compares each value with the prediction of
+a certain speed, until the material changes without notice. An ordinary search continues
+to rely on what it has learned. ``ETGPUCB`` compares each value with the prediction of
 its model. When a value contradicts the model, the policy forgets all data except this
 value.
 """
@@ -13,9 +13,9 @@ value.
 # %%
 # A stream of evaluations
 # -----------------------
-# The loop of ask, evaluate and tell never ends. Here we run it for 120 steps, with new
-# material after 40 and after 80 steps. Every step is production, so the cost is the
-# total yield lost over all steps.
+# In production, the loop of ask, evaluate and tell never ends. Here we run it for 120
+# steps, with new material after 40 and after 80 steps. Every step is part of
+# production, so the cost is the total yield lost over all steps.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -54,10 +54,10 @@ def stream(policy, seed):
 # %%
 # Three policies, one model
 # -------------------------
-# ``normalize_y=(0.5, 0.5)`` means that the model sees (yield - 0.5) / 0.5. The scale is
-# fixed, because the trigger's guarantee against false alarms requires this. ``noise``
-# is in these units. ``TVGPUCB`` forgets gradually, at a given rate. ``GPUCB`` never
-# forgets.
+# ``normalize_y=(0.5, 0.5)`` means that the model uses the values (yield - 0.5) / 0.5.
+# The scale is fixed, because the guarantee against false alarms requires a fixed scale.
+# ``noise`` is in units of these values. ``TVGPUCB`` forgets gradually, at a given rate.
+# ``GPUCB`` never forgets.
 
 model = Matern(length_scale=0.2, nu=2.5)
 settings = {"noise": NOISE / 0.5, "normalize_y": (0.5, 0.5)}
@@ -74,7 +74,7 @@ runs = {
 # %%
 # What it remembers
 # -----------------
-# ``ResetDisplay`` plots one run. A grey bar is the prediction for a value. The first
+# ``ResetDisplay`` plots one run. A grey bar shows the prediction for a value. The first
 # value after each change of material lies outside its bar.
 
 optimizer, _ = runs["ETGPUCB"][0]
@@ -101,7 +101,7 @@ plt.show()
 # %%
 # What it costs
 # -------------
-# The plot shows the total yield lost so far, with a line for each of five seeds.
+# The plot shows the total yield lost so far, with one line for each of five seeds.
 
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for (name, several), colour in zip(
@@ -116,7 +116,7 @@ ax.legend(loc="upper left")
 plt.show()
 
 # %%
-# The trigger is made for sudden changes at unknown times. Each change costs a handful
-# of steps, and nothing is lost while the objective does not change. For an objective
-# that drifts steadily at a known rate, there are
-# :doc:`other policies to choose from </choosing>`.
+# ``ETGPUCB`` is designed for sudden changes at unknown times. Each change costs only a
+# few steps, and nothing is lost while the objective does not change. For an objective
+# that drifts steadily at a known rate, :doc:`other policies </choosing>` are more
+# suitable.

@@ -4,18 +4,18 @@ Text: TF-IDF and a linear model
 ===============================
 
 We tune a pipeline of :class:`~sklearn.feature_extraction.text.TfidfVectorizer` and
-:class:`~sklearn.linear_model.SGDClassifier` as one. You pass the texts to the search as
-a list of strings. The vectorizer is fitted anew in every fold, so no word of the test
-rows leaks into its vocabulary.
+:class:`~sklearn.linear_model.SGDClassifier` in one search. You pass the texts to the
+search as a list of strings. The vectorizer is fitted again in every fold, so no word of
+the test rows leaks into its vocabulary.
 """
 
 # %%
 # The texts
 # ---------
-# All of scikit-learn's text data sets need a download, so we generate our own texts:
-# short messages to a shop, with words that hint at one of three teams and many words
-# that do not. A fifth of the labels are wrong. Real texts are harder, but are tuned in
-# the same way.
+# All of scikit-learn's text data sets need a download, so we generate our own texts.
+# They are short messages to a shop, with some words that hint at one of three teams and
+# many words that do not. A fifth of the labels are wrong. Real texts are harder to
+# classify, but the search works in the same way.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,7 +49,7 @@ for text, team in zip(texts[:3], teams[:3], strict=True):
 # The search
 # ----------
 # :func:`~skrobustbo.suggested_space` has ranges for both steps. The parameters of the
-# model come first, then those of the vectorizer.
+# model come first, followed by those of the vectorizer.
 
 model = Pipeline(
     [("words", TfidfVectorizer()), ("model", SGDClassifier(random_state=0))]
@@ -59,9 +59,9 @@ for name, values in space.items():
     print(f"{name:<20}", values)
 
 # %%
-# The values of ``words__ngram_range`` are tuples: any object may be a choice. With
-# ``"suggested"``, the search takes the most important of these parameters: with 30
-# candidates, the first five.
+# The values of ``words__ngram_range`` are tuples, because any object may be a choice.
+# With ``"suggested"``, the search uses the most important of these parameters. With 30
+# candidates, it uses the first five.
 
 search = RobustBayesSearchCV(
     model, "suggested", n_iter=30, scoring="balanced_accuracy", random_state=0
@@ -72,12 +72,12 @@ print(search.report())
 # %%
 # How the score grew
 # ------------------
-# The first candidate is the pipeline as it is.
+# The first candidate is the untuned pipeline.
 
 ConvergenceDisplay.from_search(search)
 plt.show()
 
 # %%
-# The tuned pipeline accepts texts, too:
+# The fitted search can classify new texts:
 
 print(search.predict(["the card was charged twice", "parcel not at the doorstep"]))

@@ -6,8 +6,8 @@ A trap for tuners, and a way out of it
 The objective has a long slope and a narrow peak that is a little higher. The three
 initial points happen to lie on the slope. Their values look smooth, so a length scale
 fitted by maximum likelihood is long. With a long length scale, the model expects unseen
-points to resemble the known ones, and only the upper end of the slope seems worth a
-look.
+points to resemble the known ones, and only the upper end of the slope seems worth
+evaluating.
 
 The function comes from Berkenkamp, Schoellig and Krause (2019). Two policies start from
 the same three points: ``"mle-gp-ucb"``, which trusts the fitted length scale, and
@@ -17,7 +17,8 @@ the same three points: ``"mle-gp-ucb"``, which trusts the fitted length scale, a
 # %%
 # Two runs
 # --------
-# ``initial_params`` are evaluated first. The policy chooses everything else.
+# The points in ``initial_params`` are evaluated first. The policy chooses all other
+# points.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -61,18 +62,20 @@ def advance(optimizer, n):
 # %%
 # Step by step
 # ------------
-# The upper row shows the first run. Blue is the result of ``optimizer.predict``: a
-# model with an estimated length scale, and its band of two standard deviations. On the
-# left, where nothing has been evaluated, it predicts less than at the right end. The
-# next points are therefore at the right end, which seems to confirm that the objective
-# is smooth. A later value at the left end also agrees with the model.
+# The upper row shows the run of ``"mle-gp-ucb"``. The result of ``optimizer.predict``
+# is shown in blue. It comes from a model with an estimated length scale, with a band of
+# two standard deviations. On the left, where nothing has been evaluated, the model
+# predicts lower values than at the right end. The next points are therefore at the
+# right end, which seems to confirm that the objective is smooth. A later value at the
+# left end also agrees with the model.
 #
 # The lower row shows the default policy. ``history_`` records which model asked for a
-# point: the one with the estimated length scale, ``"theta/1"``, or one with a shorter
-# length scale, such as ``"theta/2.6"``. The first one finds the end of the slope at
-# once and then expects no further improvement, so it passes its turns to the others.
-# These explore the gaps between the points, the largest first. One of their points
-# lands on the flank of the peak, and then all models climb it.
+# point. This is either the model with the estimated length scale, ``"theta/1"``, or one
+# with a shorter length scale, such as ``"theta/2.6"``. The first model finds the end of
+# the slope immediately and then expects no further improvement, so it passes its turns
+# to the others. These models explore the gaps between the points, starting with the
+# largest gap. One of their points lies on the flank of the peak, and then all models
+# climb the peak.
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 grid = np.linspace(0, 1, 301)
@@ -136,7 +139,7 @@ plt.show()
 # Is this luck?
 # -------------
 # We use ten seeds with different initial points. A run is stuck if it ends below 0.61,
-# which is little more than the value at the right end.
+# which is only slightly more than the value at the right end.
 
 n_seeds = 10
 best = {}
@@ -162,6 +165,6 @@ ax.legend(loc="center right")
 plt.show()
 
 # %%
-# More evaluations do not help the first policy. It spends them where its model expects
-# the best values, and there the model is right. The guide explains in more detail
-# :doc:`why a tuner gets stuck </stuck>`.
+# More evaluations do not help ``"mle-gp-ucb"``. It spends them where its model expects
+# the best values, and in this region the model is right. The guide explains in more
+# detail :doc:`why a tuner gets stuck </stuck>`.

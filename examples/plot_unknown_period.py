@@ -3,13 +3,14 @@
 When the period is unknown
 ==========================
 
-Some objectives are almost periodic: a rotating machine, a daily or yearly cycle. A
-model that knows the period can predict the values at many places from a single one.
-Here, the period is unknown, but there is a short list of candidates.
+Some objectives are almost periodic, for example because of a rotating machine or a
+daily or yearly cycle. A model that knows the period can predict the values at many
+points from a single value. Here, the period is unknown, but there is a short list of
+candidates.
 
-``HEGPUCB`` takes the list. The candidate with the highest upper bound asks for the next
-point, and the value is compared with its prediction. A candidate is eliminated if its
-errors add up to more than its bands and the noise allow.
+``HEGPUCB`` accepts such a list. The candidate with the highest upper bound asks for the
+next point, and the value is compared with the prediction of this candidate. A candidate
+is eliminated if the sum of its errors is larger than its bands and the noise allow.
 """
 
 # %%
@@ -18,7 +19,7 @@ errors add up to more than its bands and the noise allow.
 # Kernels work on the unit cube, so a period in units of ``x`` is divided by the width
 # of its range. The factor ``RBF`` lets the shape change slowly from one period to the
 # next. The true period is 1.25. The objectives are samples of this model, so the
-# assumption of the policy holds: one of the candidates is right.
+# assumption of the policy that one of the candidates is right is satisfied.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -64,11 +65,12 @@ def run(policy, seed):
 # %%
 # Which candidates ask, and which survive
 # ---------------------------------------
-# The values have unit variance already. With ``normalize_y=False``, the models use them
-# as they are, which the guarantee of the policy requires. ``history_`` contains the
-# label of the candidate that asked, and the candidates that were alive at that time. In
-# the lower plot, a line shows how long a candidate survives, a dot is an evaluation
-# that it asked for, and a cross marks its elimination.
+# The values already have unit variance. With ``normalize_y=False``, the models use them
+# without scaling, which the guarantee of the policy requires. For each point,
+# ``history_`` contains the label of the candidate that asked for it, and the candidates
+# that were alive at that time. In the lower plot, a line shows how long a candidate
+# survives, a dot marks an evaluation that it asked for, and a cross marks its
+# elimination.
 
 policy = HEGPUCB(candidates, noise=NOISE, normalize_y=False)
 SEED = 6
@@ -104,10 +106,10 @@ print("alive at the end:", told[-1]["alive"])
 # %%
 # What it is worth
 # ----------------
-# The plot shows the regret, the optimum minus the best value so far, for eight
+# The plot shows the regret (the optimum minus the best value so far) for eight
 # objectives. For comparison, it also shows GP-UCB with the right period, and the
-# default policy, which knows nothing about periods. The line is the median, and the
-# band ranges from the second best to the second worst.
+# default policy, which knows nothing about periods. The lines are medians, and the
+# bands range from the second best to the second worst run.
 
 policies = {
     "period known": GPUCB(kernel(1.25), beta=2.0, noise=NOISE, normalize_y=False),
@@ -126,7 +128,7 @@ ax.legend()
 plt.show()
 
 # %%
-# A list of periods costs some evaluations, but reaches the same result as the known
+# A list of periods costs some evaluations, but leads to the same result as the known
 # period. Ignoring the period costs far more. The guarantee holds if one candidate is
-# right, not if each of them is a little wrong. If the values contradict all of them,
-# the policy issues a warning.
+# right, but not if all candidates are slightly wrong. If the values contradict all of
+# them, the policy issues a warning.

@@ -55,7 +55,7 @@ _ELSEWHERE = ("params", "x", "number")
 
 
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
-    """Return a trial in JSON types, without the encoded point."""
+    """Return a trial as JSON types, without the encoded point."""
     record = {key: v for key, v in vars(trial).items() if key not in _ELSEWHERE}
     for name in ("value_std", "rungs"):
         if not record[name]:
