@@ -39,10 +39,7 @@ from skrobustbo import Optimizer
 from skrobustbo.policies import (
     RobustUCB,
     _climbs,
-    _levels,
-    _map_estimate,
     _robust,
-    _robust_state,
 )
 from skrobustbo.space import Categorical, Integer, Real, Space
 from skrobustbo.surrogate import LogNormalPrior
@@ -69,13 +66,13 @@ SETTINGS = {
 }
 CONSTANTS = {
     "what many length scales share": [
-        (_map_estimate, "default_prior", lambda d: LogNormalPrior(0.7, 1.5))
+        (_robust, "default_prior", lambda d: LogNormalPrior(0.7, 1.5))
     ],
-    "_WINSORIZED": [(_robust_state, "_WINSORIZED", 1e9)],
-    "_NOISE_MARGIN": [(_map_estimate, "_NOISE_MARGIN", math.inf)],
-    "compressing": [(_map_estimate.MapPolicy, "compressed", plain)],
+    "_WINSORIZED": [(_robust, "_WINSORIZED", 1e9)],
+    "_NOISE_MARGIN": [(_robust, "_NOISE_MARGIN", math.inf)],
+    "compressing": [(RobustUCB, "compressed", plain)],
     "filling comes last": [(_robust, "points_of_box", lambda d: 0)],
-    "_SIDE": [(_levels, "_SIDE", 1.0)],
+    "_SIDE": [(_robust, "_SIDE", 1.0)],
     "_BOX": [(_climbs, "_BOX", 1.0)],
     "_FULL": [(_climbs, "_FULL", 1)],
     "_HALVINGS": [(_climbs, "_HALVINGS", 0)],

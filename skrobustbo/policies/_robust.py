@@ -3,38 +3,180 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import Annotated, ClassVar, TypedDict
+
+import numpy as np
 
 from skrobustbo._arguments import require
-from skrobustbo.policies._climbs import points_of_box
+from skrobustbo._forms import Consistent, Count, Positive
+from skrobustbo._trials import rounding
+from skrobustbo.acquisition import UCB, LogEI
+from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._climbs import (
+    Query,
+    expected_gain,
+    model_of_box,
+    points_of_box,
+    radius_of_box,
+    tops,
+)
+from skrobustbo.policies._consistent import Dimension, Resumed
 from skrobustbo.policies._interface import (
     Argmax,
+    Array,
     Metadata,
     Pending,
+    Predicted,
     Proposal,
-    Setup,
     Told,
 )
-from skrobustbo.policies._levels import (
-    CLIMB,
-    FILL,
-    MODEL,
-    SHORTER,
-    Spacing,
-    Step,
-    of_climb,
-    of_space,
+from skrobustbo.policies._models import (
+    LENGTH_SCALE_BOUNDS,
+    length_scale_candidate,
+    map_length_scales,
+    metadata_of,
 )
-from skrobustbo.policies._map_estimate import MapPolicy
-from skrobustbo.policies._models import metadata_of
-from skrobustbo.policies._robust_state import Estimate, LevelMetadata, RobustState
 from skrobustbo.policies._settings import settings
-from skrobustbo.surrogate import Candidate, Models, Posterior
+from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
+
+#: The levels, in the order of their weights.
+MODEL, SHORTER, CLIMB, FILL = range(4)
+#: Number of planned evaluations without a horizon, or the number so far if larger.
+_DEFAULT_HORIZON = 50
+#: Filling is worthwhile only if it can find cubes with sides of this length.
+_SIDE = 0.4
+#: A noise of at least half the spread of the values replaces `noise` only if its log
+#: posterior is this many nats higher.
+_NOISE_MARGIN = 8.0
+#: The regret bound holds down to the estimated length scales divided by this.
+_REGRET_DIVISOR = 2.0
+#: With few values, the estimate is updated at every step. Later, it changes less and
+#: costs more, so n values must include more than (n - _FREE) // _SPACING new ones.
+_FREE, _SPACING = 25, 8
+#: Winsorized values are at most this many times as far below the median as the best
+#: value is above it.
+_WINSORIZED = 3.0
+#: Values for predictions are at most this many interquartile ranges below the lower
+#: quartile. Lower values only show that a fit diverged.
+_FENCE = 10.0
+#: Share of the values whose gap to the best value is below the unit of gaps.
+_UNIT = 0.25
+
+
+class Estimate(TypedDict):
+    """Length scales, the noise if it dominates, and the number of fitted values."""
+
+    theta: list[Positive]
+    noise: Positive | None
+    n_fitted: Count
+
+
+#: Placeholder before the first estimate.
+NO_ESTIMATE = Estimate(theta=[], noise=None, n_fitted=0)
+
+
+def _is_complete(fit: Estimate, at: Resumed) -> bool:
+    return len(fit["theta"]) == at.setup.n_parameters
+
+
+#: An estimate with a length scale for each parameter, and one that may be missing.
+_Fitted = Annotated[Estimate, Consistent(_is_complete)]
+_Fit = Annotated[
+    Estimate, Consistent(lambda fit, at: not fit["n_fitted"] or _is_complete(fit, at))
+]
+#: The position of a level, and counts of the evaluations of all levels.
+_Level = Annotated[Count, Consistent(lambda level, at: level <= FILL)]
+_Counts = Annotated[
+    list[Count],
+    Consistent(lambda counts, at: len(counts) == FILL + 1 and sum(counts) <= at.n_told),
+]
+
+
+@dataclass
+class RobustState:
+    """Run-time state of `RobustUCB`.
+
+    Attributes
+    ----------
+    n_parameters : int
+        Dimension d of the problem.
+    counts : list of int
+        Number of told evaluations of each level.
+    fits : list of Estimate
+        The latest estimates, the first from the values and the second from the
+        compressed values.
+    passed : list of int
+        Levels that are skipped because they expected too little gain in the last step.
+    """
+
+    n_parameters: Dimension
+    counts: _Counts = field(default_factory=lambda: [0] * 4)
+    fits: Annotated[list[_Fit], Consistent(lambda fits, at: len(fits) == 2)] = field(
+        default_factory=lambda: [NO_ESTIMATE] * 2
+    )
+    passed: list[Count] = field(default_factory=list)
+
+    def latest(self, pending: Pending, compressed: bool) -> Estimate:
+        """Return the latest estimate, including the estimates of pending queries."""
+        waiting = (each for each in pending if each["compressed"] == compressed)
+        fits: list[Estimate] = [each["fit"] for each in waiting]
+        return max([self.fits[compressed], *fits], key=itemgetter("n_fitted"))
+
+    def taken(self, pending: Pending) -> list[int]:
+        """Return the number of evaluations of each level, including pending ones."""
+        counts = list(self.counts)
+        for metadata in pending:
+            counts[metadata["level"]] += 1
+        return counts
+
+
+class LevelMetadata(Predicted):
+    """Metadata of `RobustUCB`."""
+
+    level: _Level
+    passed: list[Count]
+    compressed: bool
+    fit: _Fitted
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """Resolution that is possible with N evaluations of d parameters."""
+
+    n_parameters: int
+    n_planned: int
+
+    @classmethod
+    def of(cls, d: int, horizon: int | None, n: int) -> Spacing:
+        """Return the resolution after `n` evaluations.
+
+        Without a horizon, N is the larger of 50 and `n`.
+        """
+        return cls(d, horizon or max(n, _DEFAULT_HORIZON))
+
+    @property
+    def spacing(self) -> float:
+        """Mean distance between the planned points, N**(-1/d)."""
+        return float(self.n_planned ** (-1 / self.n_parameters))
+
+    @property
+    def fills(self) -> bool:
+        """Whether N/2 random points are expected to hit a given cube of side 0.4."""
+        return bool(0.5 * self.n_planned * _SIDE**self.n_parameters >= 1)
+
+    def divisor(self, theta: list[float]) -> float:
+        """Return the divisor that yields the shorter length scales.
+
+        It limits the longest length scale to the mean distance between planned points.
+        """
+        return max(1.0, max(theta) / self.spacing)
 
 
 @settings
-class RobustUCB(MapPolicy, name="robust"):
+class RobustUCB(UCBPolicy, name="robust"):
     """Default policy, which combines a model with local searches and space filling.
 
     Likelihood estimates of the length scales work well on average, but they fail badly
@@ -91,6 +233,10 @@ class RobustUCB(MapPolicy, name="robust"):
     Parameters
     ----------
     {kernel}
+    prior : LogNormalPrior or GammaPrior, default=None
+        Prior of each length scale. If None, a log-normal prior with median 0.7 and
+        sigma 1.5 is used. With d > 5 length scales, sigma is 7.5 / d, and the rest of
+        the spread is common to all length scales.
     weights : sequence of float, default=(1, 0.5, 0.05, 0.1)
         Weights of the four levels: the model, shorter length scales, climbs and
         filling. If there are too many parameters to fill the space, the second level
@@ -115,14 +261,12 @@ class RobustUCB(MapPolicy, name="robust"):
 
     state_type: ClassVar[type] = RobustState
     metadata_type: ClassVar[type] = LevelMetadata
+
+    prior: Prior | None = None
     beta: float | str = 0.7
     weights: Sequence[float] = (1, 0.5, 0.05, 0.1)
     min_improvement: float = 0.003
     endgame: float = 1.0
-
-    def start(self, setup: Setup, models: Models) -> RobustState:
-        self.check()
-        return RobustState(setup.n_parameters)
 
     def suggest(
         self, state: RobustState, models: Models, argmax: Argmax, pending: Pending
@@ -133,17 +277,18 @@ class RobustUCB(MapPolicy, name="robust"):
         compressed = (models.n + len(pending)) % 2 == 1  # line 2
         seen = models.seen_as(*self.compressed(models.values)) if compressed else models
         fit = self.latest(state, seen, pending, compressed)  # line 3
+        scale = Spacing.of(d, models.horizon, n)
         is_last = self.is_endgame(models.horizon, n)
-        step = Step(
-            *(seen, argmax, self, fit, Spacing.of(d, models.horizon, n)),
-            beta=lambda posterior: self.beta_of(posterior, d, t),
-            only_best=is_last,
-        )
-        asked = (step.by_model, step.by_shorter, step.by_climb, step.by_filling)
+        levels: list[Callable[[], Query | None]] = [
+            lambda: self.by_model(seen, argmax, fit, t),  # line 6
+            lambda: self.by_shorter(seen, argmax, fit, scale),  # line 7
+            lambda: self.by_climb(seen, argmax, fit, scale, is_last),  # line 8
+            lambda: self.by_filling(seen, argmax, fit),  # line 9
+        ]
         order = self.order(state, pending, models.horizon, n)
         least = 0.0 if is_last else self._least_gain(fit, n)
         for level in order:  # line 5
-            offered = asked[level]()  # line 6, line 7, line 8, line 9
+            offered = levels[level]()
             if offered is not None:
                 query, chosen = offered, level
                 if query.free or query.gain >= least:
@@ -191,12 +336,113 @@ class RobustUCB(MapPolicy, name="robust"):
         gained = z[-1] - z[:-1].max(initial=-math.inf) >= self.min_improvement
         state.passed = [] if gained else metadata["passed"]
 
+    def check(self) -> None:
+        super().check()
+        known = len(self.weights) == 4 and all(0 < w < math.inf for w in self.weights)
+        require(known, self, "weights", "four positive numbers")
+        require(self.min_improvement >= 0, self, "min_improvement", ">= 0")
+        require(self.endgame >= 0, self, "endgame", ">= 0")
+
+    # Levels ---------------------------------------------------------------------------
+
+    def by_model(self, models: Models, argmax: Argmax, fit: Estimate, t: int) -> Query:
+        """Return the point with the highest upper confidence bound."""
+        posterior = models[self.model(models, fit)]
+        beta = self.beta_of(posterior, len(models.groups), t)
+        x, _ = argmax(UCB(posterior, beta))
+        reached = float(posterior.told_means.max())
+        return Query(x, posterior.candidate, expected_gain(posterior, x, reached))
+
+    def by_shorter(
+        self, models: Models, argmax: Argmax, fit: Estimate, scale: Spacing
+    ) -> Query:
+        """Return the point with the largest EI when using shorter length scales."""
+        posterior = models[self.model(models, fit, scale.divisor(fit["theta"]))]
+        reached = float(posterior.told_means.max())
+        x, _ = argmax(LogEI(posterior, reached))
+        return Query(x, posterior.candidate, expected_gain(posterior, x, reached))
+
+    def by_climb(
+        self,
+        models: Models,
+        argmax: Argmax,
+        fit: Estimate,
+        scale: Spacing,
+        only_best: bool,
+    ) -> Query | None:
+        """Return the next point of a climb, or None if there is no starting point."""
+        posterior = models[self.noiseless(models, fit)]
+        radius, d = radius_of_box(scale.spacing), scale.n_parameters
+        top = next(tops(posterior, radius, d, only_best), None)
+        return top and top.climb(models, argmax, self.base_kernel())
+
+    def by_filling(self, models: Models, argmax: Argmax, fit: Estimate) -> Query:
+        """Return the point that is farthest from all points seen so far."""
+        model = replace(self.noiseless(models, fit), label="fill")
+        return Query(argmax.farthest(), model, gain=0.0, free=True)
+
+    # Models and values ----------------------------------------------------------------
+
+    def latest(
+        self, state: RobustState, models: Models, pending: Pending, compressed: bool
+    ) -> Estimate:
+        """Return the latest estimate, or a new estimate if an update is due."""
+        fit = state.latest(pending, compressed)
+        return self.estimate(fit, models) if is_due(fit, models.n) else fit
+
+    def estimate(self, last: Estimate, models: Models) -> Estimate:
+        """Return an estimate based on all values, starting from the last estimate."""
+        prior = self.prior or default_prior(len(models.groups))
+        kernel = self.base_kernel()
+        earlier = None
+        if last["noise"] is not None:
+            earlier = np.array(last["theta"]), last["noise"]
+        begun = last["theta"] or None
+        theta = map_length_scales(kernel, models, begun, prior)
+        args = prior, LENGTH_SCALE_BOUNDS, theta, _NOISE_MARGIN, earlier
+        theta, noise = models.strong_noise(kernel, *args) or (theta, None)
+        return Estimate(theta=theta.tolist(), noise=noise, n_fitted=models.n)
+
+    def model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
+        """Return the model of an estimate with its length scales divided by `divisor`.
+
+        The fitted noise is used only if the divisor is 1.
+        """
+        theta = np.array(fit["theta"])
+        return length_scale_candidate(
+            self.base_kernel(),
+            models.spread(theta) / divisor,
+            theta / divisor,
+            label=f"theta/{divisor:.3g}",
+            noise=fit["noise"] if divisor == 1.0 else None,
+            divisor=divisor,
+        )
+
+    def noiseless(self, models: Models, fit: Estimate) -> Candidate:
+        """Return the model of an estimate without the fitted noise."""
+        return self.model(models, {**fit, "noise": None})
+
+    def map_model(self, models: Models) -> Candidate:
+        """Return the model of an estimate based on all values."""
+        return self.model(models, self.estimate(NO_ESTIMATE, models))
+
+    def plausible(self, state: RobustState, models: Models) -> list[Candidate]:
+        """Return models with the estimated length scales and with halved ones.
+
+        The shorter length scales make the regret bound more conservative. The length
+        scales of a climb are not used, because they are as short as the distance
+        between planned points, so the regret bound would always be large.
+        """
+        fit = self.estimate(state.fits[False], models)
+        return [self.model(models, fit, each) for each in (1.0, _REGRET_DIVISOR)]
+
     def posteriors(self, state: RobustState, models: Models) -> list[Posterior]:
         """Return the posteriors of the levels in use."""
         fit = self.latest(state, models, (), compressed=False)
         scale = Spacing.of(state.n_parameters, models.horizon, models.n)
-        climb = of_climb(self, models, scale)
-        return [models[each] for each in (*of_space(self, models, fit, scale), climb)]
+        radius = radius_of_box(scale.spacing)
+        climb = model_of_box(self.base_kernel(), models, radius)
+        return [models[u] for u in (*self._of_space(models, fit, scale), climb)]
 
     def spanning(self, state: RobustState, models: Models) -> list[Candidate]:
         """Return the models of the levels that search the whole space.
@@ -206,26 +452,101 @@ class RobustUCB(MapPolicy, name="robust"):
         """
         fit = self.estimate(state.fits[False], models)
         scale = Spacing.of(state.n_parameters, models.horizon, models.n)
-        return of_space(self, models, fit, scale)
+        return self._of_space(models, fit, scale)
 
-    def consistent(
-        self, state: RobustState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        d, n_levels = setup.n_parameters, len(self.weights)
-        return (
-            super().consistent(state, pending, setup, n_told)
-            and state.n_parameters == d
-            and len(state.counts) == n_levels
-            and sum(state.counts) <= n_told
-            and len(state.fits) == 2
-            and all(len(fit["theta"]) == d or not fit["n_fitted"] for fit in state.fits)
-            and all(len(metadata["fit"]["theta"]) == d for metadata in pending)
-            and all(metadata["level"] < n_levels for metadata in pending)
-        )
+    def _of_space(
+        self, models: Models, fit: Estimate, scale: Spacing
+    ) -> list[Candidate]:
+        divisors = {1.0} if scale.fills else {1.0, scale.divisor(fit["theta"])}
+        return [self.model(models, fit, each) for each in sorted(divisors)]
 
-    def check(self) -> None:
-        super().check()
-        known = len(self.weights) == 4 and all(0 < w < math.inf for w in self.weights)
-        require(known, self, "weights", "four positive numbers")
-        require(self.min_improvement >= 0, self, "min_improvement", ">= 0")
-        require(self.endgame >= 0, self, "endgame", ">= 0")
+    def compressed(self, values: Array) -> tuple[Array, Array]:
+        """Return the compressed values and their slopes."""
+        return compress(*super().targets(values))
+
+    def targets(self, values: Array) -> tuple[Array, float, float]:
+        """Return the winsorized values for the model, and their shift and scale."""
+        return super().targets(winsorized(values))
+
+    def outcomes(self, values: Array) -> tuple[Array, float, float]:
+        """Return the values with low outliers raised, and their shift and scale.
+
+        Differences between bad values do not help the search, but they are useful in
+        plots.
+        """
+        return super().targets(fenced(values))
+
+
+def is_due(fit: Estimate, n: int) -> bool:
+    """Return whether an estimate should be updated if there are `n` values."""
+    spacing = max(0, n - _FREE) // _SPACING
+    return not fit["n_fitted"] or n - fit["n_fitted"] > spacing
+
+
+def default_prior(d: int) -> LogNormalPrior:
+    """Return the default prior of `d` length scales.
+
+    The marginal distribution of each length scale does not depend on d. With more
+    length scales, the values contain less information about each of them and more about
+    their common level. For d > 5, the independent share of the spread is therefore only
+    5 / d.
+    """
+    own = min(1.0, 5 / d)
+    return LogNormalPrior(0.7, 1.5 * own, 1.5 * math.sqrt(1 - own**2))
+
+
+# Transformations of values ------------------------------------------------------------
+
+
+def winsorized(values: Array) -> Array:
+    """Return the values with a lower limit of median - 3 (best - median)."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return values
+    middle, best = middle_and_best(np.sort(finite).tolist())
+    return np.maximum(values, middle - _WINSORIZED * (best - middle))
+
+
+def fenced(values: Array) -> Array:
+    """Return the values with low outliers raised to a limit."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return values
+    low, high = np.quantile(finite, [0.25, 0.75])
+    return np.maximum(values, low - _FENCE * (high - low)) if high > low else values
+
+
+def compress(z: Array, shift: float, scale: float) -> tuple[Array, Array]:
+    """Return values that emphasise differences near the best, and their slopes.
+
+    The compressed values are standardised values of -log(gap + unit), where gap is the
+    distance to the best value and unit is a quantile of all gaps. Far from the best
+    value, their differences depend only on the ratios of the gaps. The slopes are
+    derivatives with respect to the raw values, z * scale + shift.
+    """
+    gaps = z.max() - z
+    # Smaller gaps are rounding errors.
+    least = rounding(abs(shift) + scale * float(np.abs(z).max())) / scale
+    if not (gaps > least).any():
+        return z, np.full(len(z), 1 / scale)
+    unit = max(float(np.quantile(gaps, _UNIT)), float(gaps[gaps > least].min()))
+    logs = np.log(gaps + unit)
+    spread = float(logs.std())
+    return (logs.mean() - logs) / spread, 1 / ((gaps + unit) * spread * scale)
+
+
+def middle_and_best(ordered: Sequence[float]) -> tuple[float, float]:
+    """Return the median and the maximum of sorted values.
+
+    If at least half of the values are equal to the maximum, a lower limit at the median
+    would make all values equal. In this case, the upper median of the other values is
+    returned.
+    """
+    # np.median would take longer than all other work on the values.
+    n, best = len(ordered), ordered[-1]
+    middle = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
+    same = best - rounding(max(abs(best), abs(middle)))
+    if middle < same:
+        return middle, best
+    others = [value for value in ordered if value < same]
+    return (others[len(others) // 2] if others else best), best

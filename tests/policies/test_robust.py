@@ -10,13 +10,16 @@ from fake_models import Told
 from runs import read_back, run
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import RobustUCB
-from skrobustbo.policies import _map_estimate as module
-from skrobustbo.policies._interface import Setup
-from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Spacing, Step
-from skrobustbo.policies._robust_state import (
+from skrobustbo.policies import _robust as module
+from skrobustbo.policies._robust import (
+    CLIMB,
+    FILL,
+    MODEL,
     NO_ESTIMATE,
+    SHORTER,
     Estimate,
     RobustState,
+    Spacing,
     compress,
 )
 from skrobustbo.surrogate import FactorCache, LogNormalPrior, Models, View
@@ -137,10 +140,10 @@ def test_the_horizon_may_be_set_again():
 def test_settings_out_of_range_are_refused():
     for name in ("min_improvement", "endgame"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB"):
-            RobustUCB(**{name: -0.1}).start(Setup(1), None)
+            RobustUCB(**{name: -0.1}).check()
     for weights in [(np.inf, 1, 1, 1), (1, 1, 1), (1, 1, 1, 0)]:
         with pytest.raises(ValueError, match="'weights' of RobustUCB must be four"):
-            RobustUCB(weights=weights).start(Setup(1), None)
+            RobustUCB(weights=weights).check()
 
 
 def test_predictions_are_of_the_values_as_they_are():
@@ -370,7 +373,7 @@ def test_filling_comes_last_when_a_climb_would_not_end_in_time():
 
 
 def test_filling_takes_late_turns_if_no_other_level_does(monkeypatch):
-    monkeypatch.setattr(Step, "by_climb", lambda step: None)  # no box has room
+    monkeypatch.setattr(RobustUCB, "by_climb", lambda *args: None)  # no box has room
     policy = RobustUCB(min_improvement=1e9)  # the model never expects enough
     optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=25, random_state=0)
     run(optimizer, 20, smooth)

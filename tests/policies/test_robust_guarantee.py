@@ -11,7 +11,7 @@ from skrobustbo import Categorical, Integer, Optimizer, Real
 from skrobustbo.acquisition import Maximizer
 from skrobustbo.acquisition._maximizer import Uncovered, distances
 from skrobustbo.policies import RobustUCB
-from skrobustbo.policies._levels import FILL
+from skrobustbo.policies._robust import FILL
 from skrobustbo.space import Space
 
 #: Smallest share of the largest distance that the maximiser finds.
