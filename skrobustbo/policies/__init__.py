@@ -1,7 +1,8 @@
 """Policies, the algorithms that choose the next point to evaluate."""
 
 from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
-from skrobustbo.policies._base import Policy
+from skrobustbo.policies._base import Argmax as Argmax
+from skrobustbo.policies._base import Policy, Setup
 from skrobustbo.policies._beta import band_beta as band_beta
 from skrobustbo.policies._beta import bayes_continuous_beta as bayes_continuous_beta
 from skrobustbo.policies._beta import bayes_finite_beta as bayes_finite_beta
@@ -33,8 +34,6 @@ from skrobustbo.policies._gp_ucb import (
     RandomPolicy,
 )
 from skrobustbo.policies._growing import AGPUCB
-from skrobustbo.policies._interface import Argmax as Argmax
-from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._registry import available, make_policy
 from skrobustbo.policies._registry import policy_from_dict as policy_from_dict
 from skrobustbo.policies._registry import policy_to_dict as policy_to_dict

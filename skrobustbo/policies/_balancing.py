@@ -13,19 +13,22 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness
-from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._beta import checked_smoothness, rate_gain
-from skrobustbo.policies._candidates import HALVES, Given, RegretBalancer
-from skrobustbo.policies._consistent import Credited, Index, IndexTold
-from skrobustbo.policies._interface import (
+from skrobustbo.policies._base import (
     Argmax,
     Array,
+    Credited,
+    Index,
+    IndexTold,
     Metadata,
     Pending,
+    PolicyState,
     Proposal,
     Setup,
     Told,
+    UCBPolicy,
 )
+from skrobustbo.policies._beta import checked_smoothness, rate_gain
+from skrobustbo.policies._candidates import HALVES, Given, RegretBalancer
 from skrobustbo.policies._models import (
     initial_length_scale,
     is_usable,
@@ -294,7 +297,7 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
     def longest(self, setup: Setup, models: Models) -> float:
         if self.candidates is not None:
             return 1.0
-        return initial_length_scale(self.base_kernel(), setup, models)
+        return initial_length_scale(self.base_kernel(), setup.diameter, models)
 
     def propose(self, state: BalancingState, t: int) -> list[list[int]]:
         indices = range(self.n_candidates)  # line 1, line 12
@@ -417,7 +420,7 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
     def longest(self, setup: Setup, models: Models) -> float:
         if self.theta0 is not None:
             return float(self.theta0)
-        return initial_length_scale(self.base_kernel(), setup, models)
+        return initial_length_scale(self.base_kernel(), setup.diameter, models)
 
     def propose(self, state: BalancingState, t: int) -> list[list[int]]:
         return [[i, 0] for i in range(self.n_theta(state, t))]  # line 12, line 13

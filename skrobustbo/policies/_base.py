@@ -1,36 +1,35 @@
-"""Base classes of policies."""
+"""Base classes of policies, what they are given, and what they store."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypedDict
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
-from skrobustbo._forms import has_fields, has_items, has_some
+from skrobustbo._arrays import Array as Array
+from skrobustbo._arrays import Indices
+from skrobustbo._forms import (
+    Consistent,
+    Count,
+    Positive,
+    has_fields,
+    has_items,
+    has_some,
+)
 from skrobustbo._names import canonical, wrong
 from skrobustbo._trials import Survivor, is_constant
+from skrobustbo.acquisition import Maximizer
 from skrobustbo.policies._beta import (
     GAINS,
     WidthInputs,
     band_beta,
     check_beta,
     depends_on_norm,
-)
-from skrobustbo.policies._consistent import CountTold, Dimension, Resumed
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Metadata,
-    Named,
-    Pending,
-    Predicted,
-    Proposal,
-    Setup,
-    Told,
 )
 from skrobustbo.policies._models import (
     initial_length_scale,
@@ -42,10 +41,91 @@ from skrobustbo.policies._published import PUBLISHED
 from skrobustbo.policies._settings import Share, check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
+Metadata = dict[str, Any]
+#: Metadata of the pending points.
+Pending = Sequence[Metadata]
+#: The maximiser of acquisition functions.
+Argmax = Maximizer
+#: Return type of `suggest`: an encoded point and its metadata.
+Proposal = tuple[Array, Metadata]
 #: The policies by name. Declaring a class adds an entry.
 NAMED: dict[str, type[Policy]] = {}
 #: Values are first centred if their range is below this share of their size.
 _NARROW = 1e-6
+
+
+class Told(Protocol):
+    """History of told values that is available to a policy."""
+
+    @property
+    def values(self) -> Array:
+        """Raw values of the told points, with nan for failed evaluations."""
+
+    @property
+    def chosen(self) -> Indices:
+        """Indices of the told points that were chosen by the policy."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Description of the problem that is passed to a policy at the start.
+
+    Parameters
+    ----------
+    n_parameters : int
+        Number of parameters that vary, which is the dimension d in the papers.
+    horizon : int or None
+        Total number of planned evaluations, or None if it is not known.
+    n_points : int or None
+        Number of feasible points, or None if there are infinitely many.
+    n_columns : int or None
+        Number of columns of an encoded point, or None if it is not known.
+    """
+
+    n_parameters: int
+    horizon: int | None = None
+    n_points: int | None = None
+    n_columns: int | None = None
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of the unit cube."""
+        return math.sqrt(self.n_parameters)
+
+
+# What a policy stores ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Context for checking a restored state and its metadata; see `Consistent`."""
+
+    policy: Any
+    state: Any
+    setup: Setup
+    n_told: int
+
+
+#: The dimension of the problem.
+Dimension = Annotated[Count, Consistent(lambda d, at: d == at.setup.n_parameters)]
+#: The number of planned evaluations.
+Horizon = Annotated[Count | None, Consistent(lambda n, at: n == at.setup.horizon)]
+#: A number of told values.
+CountTold = Annotated[Count, Consistent(lambda n, at: n <= at.n_told)]
+#: The history position of a value.
+IndexTold = Annotated[Count, Consistent(lambda i, at: i < at.n_told)]
+#: The position of a candidate of the policy.
+Index = Annotated[Count, Consistent(lambda i, at: i < at.policy.n_introduced(at.state))]
+
+
+def _fit_anisotropic(theta: list[float], at: Resumed) -> bool:
+    return len(theta) == (at.setup.n_parameters if at.policy.anisotropic else 1)
+
+
+#: One length scale, or one per parameter with `anisotropic`.
+LengthScales = Annotated[list[Positive], Consistent(_fit_anisotropic)]
+#: The placeholder before the first estimate.
+NoEstimate = Annotated[list[Positive], lambda theta: not theta]
 
 
 @dataclass
@@ -67,6 +147,29 @@ class PolicyState:
 
     n_parameters: Dimension
     t: CountTold = field(default=0, kw_only=True)
+
+
+class Named(TypedDict):
+    """Metadata with the name of the model that chose the point."""
+
+    label: str
+
+
+class Predicted(Named):
+    """Metadata with the predicted mean and standard deviation of the value.
+
+    Both are in units of the objective.
+    """
+
+    mean: float
+    std: float
+
+
+class Credited(Predicted):
+    """Metadata of policies that assign each query to one of their candidates."""
+
+    candidate: Index
+    width: float
 
 
 @settings
@@ -461,7 +564,7 @@ class OneModelUCB(UCBPolicy):
         """Return the length scale factor of the kernel, or 1 if a kernel is given."""
         if self.kernel is not None:
             return 1.0
-        return initial_length_scale(self.base_kernel(), setup, models)
+        return initial_length_scale(self.base_kernel(), setup.diameter, models)
 
     def candidate(self, state: Any) -> Candidate:
         """Return the model, using the length scale factor `theta` of the state."""

@@ -13,13 +13,15 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
-from skrobustbo.policies._base import Policy
-from skrobustbo.policies._consistent import CountTold, LengthScales, NoEstimate
-from skrobustbo.policies._interface import (
+from skrobustbo.policies._base import (
     Argmax,
     Array,
+    CountTold,
+    LengthScales,
     Metadata,
+    NoEstimate,
     Pending,
+    Policy,
     Predicted,
     Proposal,
     Setup,

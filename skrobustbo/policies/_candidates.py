@@ -10,9 +10,15 @@ from typing import Annotated, Any, ClassVar, TypedDict
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Count, Positive
-from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._consistent import Index, IndexTold
-from skrobustbo.policies._interface import Array, Pending, Setup
+from skrobustbo.policies._base import (
+    Array,
+    Index,
+    IndexTold,
+    Pending,
+    PolicyState,
+    Setup,
+    UCBPolicy,
+)
 from skrobustbo.policies._models import initial_length_scale, length_scale_candidate
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
@@ -110,7 +116,7 @@ class CandidatePolicy(UCBPolicy):
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
         """Return the length scales of the default candidates."""
-        theta = initial_length_scale(self.base_kernel(), setup, models)
+        theta = initial_length_scale(self.base_kernel(), setup.diameter, models)
         return [theta * 2.0**-i for i in range(HALVES)]
 
     def start(self, setup: Setup, models: Models) -> Any:

@@ -21,19 +21,23 @@ from skrobustbo._forms import Consistent, Count, Finite, NotNegative, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel, smoothness
-from skrobustbo.policies._base import OneModelUCB, PolicyState
-from skrobustbo.policies._beta import log_beta, rate_gain
-from skrobustbo.policies._consistent import CountTold, Horizon, NoEstimate, Resumed
-from skrobustbo.policies._interface import (
+from skrobustbo.policies._base import (
     Argmax,
     Array,
+    CountTold,
+    Horizon,
     Metadata,
+    NoEstimate,
+    OneModelUCB,
     Pending,
+    PolicyState,
     Predicted,
     Proposal,
+    Resumed,
     Setup,
     Told,
 )
+from skrobustbo.policies._beta import log_beta, rate_gain
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import EI, LogEI, distances
-from skrobustbo.policies._interface import Argmax, Array
+from skrobustbo.policies._base import Argmax, Array
 from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.surrogate import Candidate, Models, Posterior
 

@@ -18,6 +18,16 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Consistent, Finite, NotNegative
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum, WorstCase
+from skrobustbo.policies._base import (
+    Argmax,
+    Array,
+    Credited,
+    Metadata,
+    Pending,
+    Proposal,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._candidates import (
     CandidatePolicy,
     CandidateState,
@@ -25,16 +35,6 @@ from skrobustbo.policies._candidates import (
     Promise,
     QueryBound,
     RegretBalancer,
-)
-from skrobustbo.policies._consistent import Credited
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Metadata,
-    Pending,
-    Proposal,
-    Setup,
-    Told,
 )
 from skrobustbo.policies._models import initial_length_scale, metadata_of
 from skrobustbo.policies._settings import settings
@@ -537,4 +537,4 @@ class StableOpt(_Stable, name="stableopt"):
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
         """Return the maximum likelihood length scale for the initial design."""
-        return [initial_length_scale(self.base_kernel(), setup, models)]
+        return [initial_length_scale(self.base_kernel(), setup.diameter, models)]

@@ -14,18 +14,22 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Consistent, Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB, WeightedSum
-from skrobustbo.policies._base import OneModelUCB, Policy, PolicyState, UCBPolicy
-from skrobustbo.policies._candidates import Given, candidate_models
-from skrobustbo.policies._consistent import LengthScales, NoEstimate
-from skrobustbo.policies._interface import (
+from skrobustbo.policies._base import (
     Argmax,
     Array,
+    LengthScales,
     Metadata,
+    NoEstimate,
+    OneModelUCB,
     Pending,
+    Policy,
+    PolicyState,
     Predicted,
     Proposal,
     Setup,
+    UCBPolicy,
 )
+from skrobustbo.policies._candidates import Given, candidate_models
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,

@@ -12,20 +12,22 @@ import numpy as np
 from skrobustbo._arguments import require
 from skrobustbo._forms import Consistent, Finite, Positive
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._beta import band_beta, depends_on_norm
-from skrobustbo.policies._candidates import Given, candidate_models
-from skrobustbo.policies._consistent import NoEstimate, Resumed
-from skrobustbo.policies._interface import (
+from skrobustbo.policies._base import (
     Argmax,
     Array,
     Metadata,
+    NoEstimate,
     Pending,
+    PolicyState,
     Predicted,
     Proposal,
+    Resumed,
     Setup,
     Told,
+    UCBPolicy,
 )
+from skrobustbo.policies._beta import band_beta, depends_on_norm
+from skrobustbo.policies._candidates import Given, candidate_models
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
@@ -214,7 +216,7 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         """Return the initial state, before the function class has grown."""
         theta0 = self.theta0
         if theta0 is None:
-            theta0 = initial_length_scale(self.base_kernel(), setup, models)
+            theta0 = initial_length_scale(self.base_kernel(), setup.diameter, models)
         return GrowingState(setup.n_parameters, float(theta0))
 
     def suggest(

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arrays import Array
 from skrobustbo._forms import Positive, has_form
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import with_length_scale
-from skrobustbo.policies._interface import Array, Metadata, Setup
 from skrobustbo.surrogate import Candidate, FlatPrior, LogNormalPrior, Models, Posterior
 
 #: Range of length scales in likelihood fits, in unit-cube coordinates.
@@ -89,7 +89,7 @@ def length_scales_of(candidate: Candidate) -> list[float] | None:
 
 def metadata_of(
     models: Models, posterior: Posterior, x: Array, **extra: Any
-) -> Metadata:
+) -> dict[str, Any]:
     """Return metadata with the name and prediction of the model that chose `x`."""
     mu, sigma = posterior.predict(x[None, :])
     return {
@@ -108,17 +108,16 @@ def is_usable(model: Candidate) -> bool:
     return all(has_form(value, Positive) for value in (*scales, model.norm_bound))
 
 
-def initial_length_scale(kernel: Kernel, setup: Setup, models: Models) -> float:
+def initial_length_scale(kernel: Kernel, longest: float, models: Models) -> float:
     """Return the maximum likelihood length scale for the initial design.
 
-    The estimate is limited to the diameter of the space, because it could become
-    extremely long if a few points lie almost on a line. If the points are far apart,
-    short length scales may be equally likely. In this case, the longest one is
+    The estimate is at most `longest`, the diameter of the space, because it could
+    become extremely long if a few points lie almost on a line. If the points are far
+    apart, short length scales may be equally likely. In this case, the longest one is
     returned.
     """
-    low, high = LENGTH_SCALE_BOUNDS[0], setup.diameter
-    starts = [high * 2.0**-i for i in range(7)]
-    bounds = (low, high)
+    bounds = LENGTH_SCALE_BOUNDS[0], longest
+    starts = [longest * 2.0**-i for i in range(7)]
     return float(models.fit(kernel, FlatPrior(), bounds, starts, ties="longest")[0])
 
 

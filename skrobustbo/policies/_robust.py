@@ -14,7 +14,18 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Consistent, Count, Positive
 from skrobustbo._trials import rounding
 from skrobustbo.acquisition import UCB, LogEI
-from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._base import (
+    Argmax,
+    Array,
+    Dimension,
+    Metadata,
+    Pending,
+    Predicted,
+    Proposal,
+    Resumed,
+    Told,
+    UCBPolicy,
+)
 from skrobustbo.policies._climbs import (
     Query,
     expected_gain,
@@ -22,16 +33,6 @@ from skrobustbo.policies._climbs import (
     points_of_box,
     radius_of_box,
     tops,
-)
-from skrobustbo.policies._consistent import Dimension, Resumed
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Metadata,
-    Pending,
-    Predicted,
-    Proposal,
-    Told,
 )
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
