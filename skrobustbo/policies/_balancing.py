@@ -95,6 +95,7 @@ class Balancing(UCBPolicy):
 
     state_type: ClassVar[type] = BalancingState
     metadata_type: ClassVar[type] = Credited
+    share: ClassVar[float] = 0.5  # the other half of delta is for the noise
 
     def propose(self, state: BalancingState, t: int) -> Iterable[list[int]]:
         """Return the keys of the candidates to introduce in the first `t` queries."""
@@ -129,7 +130,7 @@ class Balancing(UCBPolicy):
         chosen = self._balanced(state, pending)
         posterior = models[self.candidate(state, chosen)]
         t = state.t + len(pending) + 1  # line 2
-        beta = self.beta_of(posterior, state.n_parameters, t, share=0.5)  # line 4
+        beta = self.beta_of(posterior, state.n_parameters, t)  # line 4
         x, _ = argmax(UCB(posterior, beta))  # line 4
         width = beta * posterior.told_deviation(x) * models.unit  # line 11
         return x, metadata_of(models, posterior, x, candidate=chosen, width=width)

@@ -32,7 +32,6 @@ from skrobustbo.policies._beta import (
     depends_on_norm,
 )
 from skrobustbo.policies._models import (
-    initial_length_scale,
     length_scale_candidate,
     map_length_scales,
     named,
@@ -505,6 +504,8 @@ class UCBPolicy(Policy):
     """
 
     metadata_type: ClassVar[type] = Predicted
+    #: Share of `delta` that is allotted to each confidence band.
+    share: ClassVar[float] = 1.0
 
     beta: float | str = 1.0
     information_gain: Literal["posterior", "rate", "bound"] = "posterior"
@@ -528,49 +529,18 @@ class UCBPolicy(Policy):
         """Return the information gain of the told points for use in a schedule."""
         return GAINS[self.information_gain](posterior, n_parameters)
 
-    def beta_of(
-        self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
-    ) -> float:
-        """Return beta of a model at query `t`, using the given share of `delta`."""
-        return band_beta(self.beta, self.band_of(posterior, n_parameters, t, share))
+    def beta_of(self, posterior: Posterior, n_parameters: int, t: int) -> float:
+        """Return beta of a model at query `t`, using its share of `delta`."""
+        return band_beta(self.beta, self.band_of(posterior, n_parameters, t))
 
-    def band_of(
-        self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
-    ) -> WidthInputs:
+    def band_of(self, posterior: Posterior, n_parameters: int, t: int) -> WidthInputs:
         """Return the inputs of the schedule for the same arguments as `beta_of`."""
         return WidthInputs(
             t=t,
-            delta=self.delta * share,
+            delta=self.delta * self.share,
             norm=posterior.candidate.norm_bound,
             noise=posterior.noise,
             gain=lambda: self.gain_of(posterior, n_parameters),
             n_parameters=n_parameters,
             n_points=posterior.n_points,
         )
-
-
-@settings
-class OneModelUCB(UCBPolicy):
-    """Base class of policies that use a single model.
-
-    Parameters
-    ----------
-    kernel : Kernel, default=None
-        Kernel of the model, used without changes. If None, a Matern-5/2 kernel is
-        fitted once to the initial design by maximum likelihood.
-    """
-
-    def first_theta(self, setup: Setup, models: Models) -> float:
-        """Return the length scale factor of the kernel, or 1 if a kernel is given."""
-        if self.kernel is not None:
-            return 1.0
-        return initial_length_scale(self.base_kernel(), setup.diameter, models)
-
-    def candidate(self, state: Any) -> Candidate:
-        """Return the model, using the length scale factor `theta` of the state."""
-        if self.kernel is not None:
-            return Candidate(self.kernel)
-        return length_scale_candidate(self.base_kernel(), state.theta)
-
-    def surviving(self, state: Any) -> list[Candidate]:
-        return [self.candidate(state)]

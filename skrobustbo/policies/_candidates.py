@@ -104,8 +104,6 @@ class CandidatePolicy(UCBPolicy):
     """
 
     state_type: ClassVar[type] = CandidateState
-    #: Share of delta that is allotted to each confidence band.
-    share: ClassVar[float] = 1.0
 
     candidates: Given | None = field(default=None, kw_only=False)
     kernel: Kernel | None = None
@@ -141,8 +139,7 @@ class CandidatePolicy(UCBPolicy):
         """Return the posterior and beta of each surviving model for the next query."""
         t = state.t + len(pending) + 1
         posteriors = [models[candidate] for candidate in self.surviving(state)]
-        d = state.n_parameters
-        return [(p, self.beta_of(p, d, t, share=self.share)) for p in posteriors]
+        return [(p, self.beta_of(p, state.n_parameters, t)) for p in posteriors]
 
 
 class RegretBalancer:

@@ -28,7 +28,6 @@ from skrobustbo.policies._base import (
     Horizon,
     Metadata,
     NoEstimate,
-    OneModelUCB,
     Pending,
     PolicyState,
     Predicted,
@@ -38,6 +37,7 @@ from skrobustbo.policies._base import (
     Told,
 )
 from skrobustbo.policies._beta import log_beta, rate_gain
+from skrobustbo.policies._gp_ucb import GPUCB
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,
@@ -85,7 +85,7 @@ class ChangingState(PolicyState):
 
 
 @settings
-class ChangingUCB(OneModelUCB):
+class ChangingUCB(GPUCB):
     """Base class of the policies for changing objectives.
 
     By default, a point may be evaluated more than once, because its value may change.
@@ -125,11 +125,11 @@ class ChangingUCB(OneModelUCB):
         """Return the initial values of further fields of the state."""
         return {}
 
-    def width(self, state: ChangingState, posterior: Posterior, t: int) -> float:
+    def beta_of(self, posterior: Posterior, n_parameters: int, t: int) -> float:
         """Return beta at query `t`, using `c1` and `c2` for the schedule "log"."""
         if self.beta == "log":
             return log_beta(t, self.c1, self.c2)
-        return self.beta_of(posterior, state.n_parameters, t)
+        return super().beta_of(posterior, n_parameters, t)
 
     def candidate(self, state: Any) -> Candidate:
         """Return the model, using the latest estimate if there is one."""
@@ -180,7 +180,7 @@ class ChangingUCB(OneModelUCB):
         state = self.estimated(state, models)
         posterior = self.posterior(state, models)
         t = state.t + len(pending) + 1  # line 2; line 1 if all values stay in the data
-        beta = self.width(state, posterior, t)
+        beta = self.beta_of(posterior, state.n_parameters, t)
         x, _ = argmax(UCB(posterior, beta))  # line 3
         kept = {name: getattr(state, name) for name in self.kept}
         evidence = self._evidence(state, models, posterior, x)

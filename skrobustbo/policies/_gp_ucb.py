@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from skrobustbo.policies._base import (
     LengthScales,
     Metadata,
     NoEstimate,
-    OneModelUCB,
     Pending,
     Policy,
     PolicyState,
@@ -35,6 +34,8 @@ from skrobustbo.policies._models import (
     STARTS,
     estimated,
     estimated_model,
+    initial_length_scale,
+    length_scale_candidate,
     length_scales_of,
     metadata_of,
     named,
@@ -86,7 +87,7 @@ class FixedState(PolicyState):
 
 
 @settings
-class GPUCB(OneModelUCB, name="gp-ucb"):
+class GPUCB(UCBPolicy, name="gp-ucb"):
     """GP-UCB with one fixed model (Srinivas et al. 2010).
 
     Pseudo-code::
@@ -97,7 +98,9 @@ class GPUCB(OneModelUCB, name="gp-ucb"):
 
     Parameters
     ----------
-    {kernel}
+    kernel : Kernel, default=None
+        Kernel of the model, used without changes. If None, a Matern-5/2 kernel is
+        fitted once to the initial design by maximum likelihood.
     {inherited}
 
     Examples
@@ -113,12 +116,18 @@ class GPUCB(OneModelUCB, name="gp-ucb"):
     #: Bound on the objective's norm, for schedules that need one.
     norm_bound: float = field(default=1.0, init=False)
 
-    def start(self, setup: Setup, models: Models) -> FixedState:
+    def start(self, setup: Setup, models: Models) -> Any:
         """Return the initial state, fitting the length scale if no kernel is given."""
         return FixedState(setup.n_parameters, self.first_theta(setup, models))
 
+    def first_theta(self, setup: Setup, models: Models) -> float:
+        """Return the length scale factor of the kernel, or 1 if a kernel is given."""
+        if self.kernel is not None:
+            return 1.0
+        return initial_length_scale(self.base_kernel(), setup.diameter, models)
+
     def suggest(
-        self, state: FixedState, models: Models, argmax: Argmax, pending: Pending
+        self, state: Any, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
         """Return the maximiser of the upper confidence bound."""
         posterior = models[self.candidate(state)]
@@ -127,9 +136,15 @@ class GPUCB(OneModelUCB, name="gp-ucb"):
         x, _ = argmax(UCB(posterior, beta))  # line 2
         return x, metadata_of(models, posterior, x)
 
-    def candidate(self, state: FixedState) -> Candidate:
-        """Return the model with its norm bound."""
-        return replace(super().candidate(state), norm_bound=self.norm_bound)
+    def candidate(self, state: Any) -> Candidate:
+        """Return the model, using the length scale factor `theta` of the state."""
+        B = self.norm_bound
+        if self.kernel is not None:
+            return Candidate(self.kernel, norm_bound=B)
+        return length_scale_candidate(self.base_kernel(), state.theta, norm_bound=B)
+
+    def surviving(self, state: Any) -> list[Candidate]:
+        return [self.candidate(state)]
 
 
 @settings

@@ -183,8 +183,8 @@ def test_band_of_each_query_by_hand(monkeypatch):
     """beta of query t, counting pending ones, with half of delta."""
     policy, calls = fixed(), []
 
-    def beta_of(posterior, d, t, share):
-        calls.append((posterior.candidate.label, d, t, share))
+    def beta_of(posterior, d, t):
+        calls.append((posterior.candidate.label, d, t))
         return 0.25
 
     monkeypatch.setattr(policy, "beta_of", beta_of)
@@ -192,7 +192,8 @@ def test_band_of_each_query_by_hand(monkeypatch):
     assert step(policy, state, history, 0.0) == 0
     assert state.t == 1
     _, metadata = policy.suggest(state, FakeModels(), argmax, [{"candidate": 1}] * 3)
-    assert calls == [("theta=1", 2, 1, 0.5), ("theta=0.368", 2, 5, 0.5)]
+    assert calls == [("theta=1", 2, 1), ("theta=0.368", 2, 5)]
+    assert policy.share == 0.5
     # beta sigma before the query, in units of the objective
     assert metadata["width"] == pytest.approx(0.25 * 0.5 * 4)
 

@@ -144,6 +144,6 @@ def band_holds(f, optimizer, candidate):
     models = inside.models(optimizer)
     posterior = models[candidate]
     t = 1 if inside.state(optimizer) is None else inside.state(optimizer).t + 1
-    beta = optimizer.policy.beta_of(posterior, 1, t, share=0.5)
+    beta = optimizer.policy.beta_of(posterior, 1, t)
     mu, sigma = posterior.predict(GRID)
     return bool((np.abs(f - mu) <= beta * sigma + 1e-9).all())
