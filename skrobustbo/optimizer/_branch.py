@@ -16,10 +16,15 @@ from skrobustbo._sobol import sobol
 from skrobustbo._trials import BranchTrials, Trial, Trials
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.optimizer._balancer import BETA, OptimisticBound
-from skrobustbo.optimizer._design import Design
-from skrobustbo.optimizer._determinism import Purpose, stream
-from skrobustbo.optimizer._expected_gain import DRAWS, MOST_POINTS, Outlook, outlook
-from skrobustbo.optimizer._regret_bound import Band, bands
+from skrobustbo.optimizer._design import Design, Purpose, stream
+from skrobustbo.optimizer._gains import (
+    DRAWS,
+    MOST_POINTS,
+    Band,
+    Outlook,
+    bands,
+    outlook,
+)
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.policies import Policy, Setup, numbered
 from skrobustbo.space import Space
@@ -88,6 +93,24 @@ class Branch:
         if trial.metadata is not None:
             learnt = self.policy.learn(self.state, trial.metadata, self.history)
             trial.reset = bool(learnt)
+
+    def forget(self, full: Sequence[Trial]) -> None:
+        """Restrict the branch to trials with values at full resource.
+
+        If the branch used other trials before, its policy restarts.
+        """
+        forgets = len(full) < len(self.history)
+        self.history.keep(full)
+        if forgets:
+            for trial in self.history.trials:
+                trial.metadata = None
+            self.state = self._optimistic_bound = None
+            self._cache = FactorCache(self.policy.noise, self.space.nominal)
+
+    @property
+    def share(self) -> int:
+        """Default number of initial points of the branch."""
+        return max(3, 2 * len(self.space.groups) + 2)
 
     @cached_property
     def is_empty(self) -> bool:
@@ -284,7 +307,7 @@ class Branch:
             mu, sigma = models[_DEFAULT.map_model(models)].predict(X)
         return mu * models.scale + models.shift, sigma * models.scale
 
-    def bands(self, n_asked: int, delta: float, **more: Any) -> list[Band] | None:
+    def bands(self, n_asked: int, delta: float, calibrated: bool) -> list[Band] | None:
         """Return the confidence bands of the models, or None if there is no model."""
         if self.state is None or not len(self.history):
             return None
@@ -295,7 +318,7 @@ class Branch:
             self.maximizer(n_asked, repeats=True),
             delta=delta,
             norm_bounded=self.policy.norm_bounded,
-            **more,
+            calibrated=calibrated,
         )
 
     def outlooks(self, n_asked: int, n: int, noise: float) -> list[Outlook] | None:
@@ -387,17 +410,3 @@ class Branch:
             scale,
             models.unit,
         )
-
-
-def forget(branch: Branch, full: Sequence[Trial]) -> None:
-    """Restrict a branch to trials with values at full resource.
-
-    If the branch used other trials before, its policy restarts.
-    """
-    forgets = len(full) < len(branch.history)
-    branch.history.keep(full)
-    if forgets:
-        for trial in branch.history.trials:
-            trial.metadata = None
-        branch.state = branch._optimistic_bound = None
-        branch._cache = FactorCache(branch.policy.noise, branch.space.nominal)

@@ -1,8 +1,9 @@
-"""The initial design for one space, and a pool of feasible points."""
+"""The initial design for one space, a pool of feasible points, and random streams."""
 
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 from functools import cached_property, partial
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from skrobustbo._sobol import MOST_DESIGNED, design, sobol
 from skrobustbo.acquisition import neighbours
-from skrobustbo.optimizer._determinism import stream
 from skrobustbo.space import Space
 
 Array = NDArray[np.float64]
@@ -19,6 +19,28 @@ Array = NDArray[np.float64]
 _FIRST, _MOST = 256, 2**16
 #: Number of feasible points wanted, and rounds of searching near those found first.
 _POOL, _ROUNDS = 256, 16
+
+
+class Purpose(IntEnum):
+    """Purpose of a random number stream."""
+
+    #: Points of the initial design and candidates of the maximiser.
+    POINTS = 0
+    #: Starts and draws of the likelihood fits.
+    MODELS = 1
+    #: Draws from the models, to estimate the remaining gain.
+    DRAWS = 2
+
+
+def stream(
+    seed: int, branch: int, ask: int, purpose: Purpose = Purpose.POINTS
+) -> np.random.Generator:
+    """Return the random number stream for one purpose.
+
+    Equal arguments give equal streams, so no generator state has to be stored.
+    Different branches and different seeds never share a stream.
+    """
+    return np.random.default_rng([seed, ask, purpose, branch])
 
 
 class Design:

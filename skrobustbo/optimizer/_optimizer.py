@@ -19,12 +19,12 @@ from skrobustbo._arguments import (
     is_finite,
     optional_count,
 )
-from skrobustbo._names import count, wrong
+from skrobustbo._names import count, shown, wrong
 from skrobustbo._threads import limited_threads
 from skrobustbo._trials import COLUMNS, Evaluation, Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchState
-from skrobustbo.optimizer._branch import Branch, forget
+from skrobustbo.optimizer._branch import Branch
 from skrobustbo.optimizer._checks import (
     check_resource,
     check_return_resource,
@@ -35,8 +35,7 @@ from skrobustbo.optimizer._checks import (
     plain_params,
     read_results,
 )
-from skrobustbo.optimizer._expected_gain import expected_gain
-from skrobustbo.optimizer._regret_bound import regret_bound
+from skrobustbo.optimizer._gains import expected_gain, regret_bound
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.optimizer._state import (
     FORMAT,
@@ -53,7 +52,7 @@ from skrobustbo.optimizer._state import (
     trial_from_dict,
     trial_to_dict,
 )
-from skrobustbo.optimizer._turns import Turns, check_feasible, check_first
+from skrobustbo.optimizer._turns import Turns, check_feasible
 from skrobustbo.policies import Policy, make_policy, policy_from_dict, policy_to_dict
 from skrobustbo.space import Constraint, Space, fresh
 from skrobustbo.surrogate import IncrementalGPR
@@ -183,8 +182,7 @@ class Optimizer:
         self.constraints, self._seed, self._n_asked = constraints, seed, 0
         rule = None if constraints is None else Constraint(constraints)
         first = [] if initial_params is None else initial_params
-        given = [self._given(p) for p in listed_params(first, "initial_params")]
-        check_first(given, rule)
+        given = [self._given(p, rule) for p in listed_params(first, "initial_params")]
         n_initial = optional_count("n_initial_points", n_initial_points, "Optimizer")
         #: Number of evaluations begun, excluding those of an earlier search.
         self._n_begun = 0
@@ -212,11 +210,18 @@ class Optimizer:
         with self._lock:
             self._rungs.budget = optional_count("horizon", horizon, "Optimizer")
 
-    def _given(self, params: Params) -> Trial:
+    def _given(self, params: Params, rule: Constraint | None) -> Trial:
+        """Return a trial for an initial point, or raise ValueError if it is invalid."""
         try:
-            return self._place(params)
+            trial = self._place(params)
         except ValueError as error:
             raise about("'initial_params'", error) from None
+        if rule is not None and not rule(trial.params):
+            raise ValueError(
+                "The 'initial_params' of Optimizer must satisfy 'constraints'. Got "
+                f"{shown(trial.params)}, which does not; change it or leave it out."
+            )
+        return trial
 
     def __repr__(self) -> str:
         told = count(len(self._trials), "value")
@@ -393,7 +398,7 @@ class Optimizer:
                 branch.history.told.append(trial)  # it had been dropped
             for each in self._branches:
                 if rungs.has_enough_full(each.history):
-                    forget(each, rungs.full(each.history))
+                    each.forget(rungs.full(each.history))
 
     def _store(self, trial: Trial) -> None:
         self._trials.told.append(trial)
@@ -617,9 +622,9 @@ class Optimizer:
         """
         delta = checked_probability("delta", delta, "regret_bound")
         branches = self._bounded("a regret bound")
-        how = self._n_asked, delta / len(branches)
+        how = self._n_asked, delta / len(branches), calibrated
         with self._lock, limited_threads():
-            found = [branch.bands(*how, calibrated=calibrated) for branch in branches]
+            found = [branch.bands(*how) for branch in branches]
         known = [models for models in found if models is not None]
         return regret_bound(known) if len(known) == len(found) else math.inf
 

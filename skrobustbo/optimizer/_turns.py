@@ -8,13 +8,12 @@ from contextlib import suppress
 
 import numpy as np
 
-from skrobustbo._names import be, count, every, shown
+from skrobustbo._names import be, count, every
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchBalancer, OptimisticBound
 from skrobustbo.optimizer._branch import Branch, warn_of_failure
 from skrobustbo.policies import Policy
-from skrobustbo.space import Constraint, Space
 from skrobustbo.surrogate import NUMERICAL
 
 #: Minimum number of initial points of a branch, if the horizon allows it.
@@ -47,10 +46,9 @@ class Turns:
         k = len(branches)
         self._least = _LEAST if horizon is None else min(_LEAST, horizon // k)
         self.n_points = self._n_points(n_points, horizon)
-        shares = [_share(branch.space) for branch in branches]
-        for branch, share in zip(branches, shares, strict=True):
-            n = math.ceil((self.n_points - len(first)) * share / sum(shares))
-            branch.design.n_planned = n
+        n, total = self.n_points - len(first), sum(branch.share for branch in branches)
+        for branch in branches:
+            branch.design.n_planned = math.ceil(n * branch.share / total)
         # Where points may be asked again, no branch is eliminated: the values may
         # change.
         self.balancer = BranchBalancer(k, policy.noise, eliminate=not policy.repeats)
@@ -59,7 +57,7 @@ class Turns:
         k = len(self._branches)
         least = _LEAST * k if k > 1 else 1
         if given is None:
-            given = sum(_share(branch.space) for branch in self._branches)
+            given = sum(branch.share for branch in self._branches)
             if horizon is not None:
                 given = max(1, min(given, horizon // 3))
         if horizon is not None:
@@ -103,7 +101,7 @@ class Turns:
     def _fill(self, i: int) -> tuple[bool, float]:
         """Return a sort key: the fraction of its initial points that a branch has."""
         n = len(self._branches[i].history.trials)
-        return n >= _LEAST, (n + 1) / _share(self._branches[i].space)
+        return n >= _LEAST, (n + 1) / self._branches[i].share
 
     def _trial_of(self, i: int, n_asked: int) -> Trial:
         """Return the next design point of a branch, or raise SpaceExhausted."""
@@ -190,21 +188,6 @@ class Turns:
         z = np.where(np.isfinite(values), z, np.nan)
         position = len(self._trials) - 1
         self.balancer.learn(trial.branch, position, trial.width, z, scale)
-
-
-def _share(space: Space) -> int:
-    """Return the default number of initial points of one branch."""
-    return max(3, 2 * len(space.groups) + 2)
-
-
-def check_first(first: Sequence[Trial], constraint: Constraint | None) -> None:
-    """Raise a ValueError if an initial point violates the constraints."""
-    for trial in first:
-        if constraint is not None and not constraint(trial.params):
-            raise ValueError(
-                "The 'initial_params' of Optimizer must satisfy 'constraints'. Got "
-                f"{shown(trial.params)}, which does not; change it or leave it out."
-            )
 
 
 def check_feasible(branches: Sequence[Branch]) -> None:

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Matern
 import inside
 from skrobustbo import Integer, Optimizer, Real
 from skrobustbo.optimizer import _branch
-from skrobustbo.optimizer._expected_gain import DRAWS, Outlook, expected_gain
+from skrobustbo.optimizer._gains import DRAWS, Outlook, expected_gain
 from skrobustbo.policies import GPUCB, available
 
 LINE = {"x": Real(-1, 1)}

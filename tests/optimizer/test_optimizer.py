@@ -20,7 +20,7 @@ from skrobustbo import (
     minimize,
     policies,
 )
-from skrobustbo.optimizer._determinism import Purpose
+from skrobustbo.optimizer._design import Purpose
 
 SPACE = {"x": Real(-1, 1), "y": Real(-1, 1)}
 

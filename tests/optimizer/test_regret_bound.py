@@ -12,8 +12,8 @@ import inside
 from fake_estimators import Fake, search_of
 from runs import read_back, run, source_of
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
-from skrobustbo.optimizer import _regret_bound
-from skrobustbo.optimizer._regret_bound import Band, regret_bound
+from skrobustbo.optimizer import _gains
+from skrobustbo.optimizer._gains import Band, regret_bound
 from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB, available
 from tiers import mostly_slow
 
@@ -149,7 +149,7 @@ def test_a_model_that_errs_less_keeps_its_band():
 
 def test_failures_are_no_errors_of_a_model(monkeypatch):
     optimizer, seen = told(GPUCB(RBF(0.1), beta=2.0, noise=NOISE), n=20), []
-    monkeypatch.setattr(_regret_bound, "_widening", lambda e: seen.append(len(e)) or 1)
+    monkeypatch.setattr(_gains, "_widening", lambda e: seen.append(len(e)) or 1)
     optimizer.tell({"x": 0.9}, np.nan)
     optimizer.regret_bound(calibrated=True)
     assert seen == [20]

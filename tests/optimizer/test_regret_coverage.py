@@ -14,7 +14,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo import Integer, Optimizer, Real
-from skrobustbo.optimizer import _regret_bound
+from skrobustbo.optimizer import _gains
 from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB
 
 pytestmark = pytest.mark.slow
@@ -115,7 +115,7 @@ def test_the_bound_fails_often_with_a_grossly_wrong_model(policy, function, kern
 def test_a_band_too_narrow_is_noticed(case, monkeypatch):
     """With the right model, but half a deviation instead of the theory's width."""
     for schedule in ("_bayes_beta", "self_normalised_beta"):
-        monkeypatch.setattr(_regret_bound, schedule, lambda *_: 0.5)
+        monkeypatch.setattr(_gains, schedule, lambda *_: 0.5)
     assert count_failures(*RIGHT[case]) > MOST_FAILURES
 
 
