@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
@@ -28,8 +28,9 @@ from skrobustbo.policies._base import (
     UCBPolicy,
 )
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
-from skrobustbo.policies._candidates import HALVES, Given, RegretBalancer
 from skrobustbo.policies._models import (
+    HALVES,
+    Given,
     initial_length_scale,
     is_usable,
     length_scale_candidate,
@@ -39,6 +40,69 @@ from skrobustbo.policies._settings import PositiveInt, Power, settings
 from skrobustbo.surrogate import Candidate, Models
 
 _TIE = 1e-9  # q(l+1) may equal theta0 / g(t) up to rounding
+
+
+class RegretBalancer:
+    """Rule that distributes evaluations among models or branches of a space.
+
+    The rule of Ziomek, Adachi and Osborne (2024) is applied to any kind of candidate.
+    Each query is assigned to the candidate with the smallest suspected regret,
+    including the regret of the new query. Candidates whose results are worse than
+    predicted are eliminated. Line numbers refer to the pseudo-code of `HBGPUCB`.
+
+    Parameters
+    ----------
+    noise : float
+        Standard deviation of the noise, in units of the model.
+    delta : float
+        Probability that the correct candidate is eliminated because of noise.
+    least : int, default=1
+        Number of successful queries that a candidate needs before it can be eliminated.
+    """
+
+    def __init__(self, noise: float, delta: float, least: int = 1) -> None:
+        self.noise, self.delta, self.least = noise, delta, least
+
+    @staticmethod
+    def counts(members: Sequence[Sequence[int]], pending: Iterable[int]) -> list[int]:
+        """Return the number of queries of each candidate after its next query.
+
+        Pending queries are included.
+        """
+        n = [len(queries) + 1 for queries in members]  # line 3
+        for candidate in pending:
+            n[candidate] += 1
+        return n
+
+    @staticmethod
+    def turn(R: Mapping[int, float]) -> int:
+        """Return the first candidate with the smallest suspected regret."""
+        return min(R, key=R.__getitem__)  # line 3
+
+    def survivors(
+        self, z: Mapping[int, Array], slack: Mapping[int, float], n: int, t: int
+    ) -> list[int]:
+        """Return the candidates whose results are not worse than predicted.
+
+        The candidate that attains the maximum in line 11 is always kept, so at least
+        one candidate survives. The finite values of each candidate are in `z`, and the
+        mean of 2 beta sigma over its queries is in `slack`, both in units of the model.
+        The total numbers of candidates and queries are `n` and `t`.
+        """
+        xi = self.xi(n, t)
+        m = {i: float(v.mean()) for i, v in z.items() if len(v)}  # line 9
+        r = {i: math.sqrt(xi / len(z[i])) for i in m}  # line 9
+        best = max((m[i] - r[i] for i in m), default=-math.inf)  # line 10
+        return [
+            i
+            for i in z
+            if len(z[i]) < self.least or m[i] + r[i] + slack[i] >= best  # line 11
+        ]
+
+    def xi(self, n: int, t: int) -> float:
+        """Return the noise term xi_t in line 9, which assumes Gaussian noise."""
+        tail = math.log(n * math.pi**2 * t**2 / (3 * self.delta))  # line 9
+        return 2 * self.noise**2 * tail  # line 9
 
 
 @dataclass

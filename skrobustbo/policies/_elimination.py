@@ -10,35 +10,126 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo._forms import Consistent, Finite, NotNegative
+from skrobustbo._forms import Consistent, Count, Finite, NotNegative, Positive
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum, WorstCase
+from skrobustbo.policies._balancing import RegretBalancer
 from skrobustbo.policies._base import (
     Argmax,
     Array,
     Credited,
+    Index,
+    IndexTold,
     Metadata,
     Pending,
+    PolicyState,
     Proposal,
     Setup,
     Told,
+    UCBPolicy,
 )
-from skrobustbo.policies._candidates import (
-    CandidatePolicy,
-    CandidateState,
+from skrobustbo.policies._models import (
+    HALVES,
     Given,
-    Promise,
-    QueryBound,
-    RegretBalancer,
+    candidate_models,
+    initial_length_scale,
+    metadata_of,
 )
-from skrobustbo.policies._models import initial_length_scale, metadata_of
 from skrobustbo.policies._settings import settings
-from skrobustbo.surrogate import Models, Posterior
+from skrobustbo.surrogate import Candidate, Models, Posterior
+
+
+def _are_distinct(indices: list[int]) -> bool:
+    return 0 < len(indices) == len(set(indices))
+
+
+class Promise(TypedDict):
+    """Prediction of a model for a query, in units of the objective."""
+
+    candidate: Count
+    mean: float
+    width: float
+
+
+class QueryBound(Promise):
+    """Prediction of a model for a query whose value has been told."""
+
+    query: IndexTold
+
+
+@dataclass
+class CandidateState(PolicyState):
+    """Run-time state of the policies with a finite set of candidates.
+
+    Attributes
+    ----------
+    thetas : list of float
+        Length scales of the default candidates. Empty if candidates were given.
+    survivors : list of int
+        Indices of the candidates that have not been eliminated.
+    """
+
+    thetas: list[Positive] = field(default_factory=list)
+    survivors: Annotated[list[Index], _are_distinct] = field(default_factory=list)
+
+
+@settings
+class CandidatePolicy(UCBPolicy):
+    """Base class of the policies with a finite set of candidates.
+
+    Parameters
+    ----------
+    candidates : list of Kernel or Candidate, default=None
+        The candidate models. If None, there are five models with the given kernel and
+        length scales of 2**-i times the maximum likelihood estimate for the initial
+        design, where i = 0, ..., 4.
+    kernel : Kernel, default=None
+        Base kernel, rescaled by the length scales of the default candidates. If None, a
+        Matern-5/2 kernel is used.
+    """
+
+    state_type: ClassVar[type] = CandidateState
+
+    candidates: Given | None = field(default=None, kw_only=False)
+    kernel: Kernel | None = None
+
+    def given(self) -> Given | None:
+        """Return the candidates in the settings, or None for the default ones."""
+        return self.candidates
+
+    def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
+        """Return the length scales of the default candidates."""
+        theta = initial_length_scale(self.base_kernel(), setup.diameter, models)
+        return [theta * 2.0**-i for i in range(HALVES)]
+
+    def start(self, setup: Setup, models: Models) -> Any:
+        """Return the initial state, which contains every candidate."""
+        given = self.given()
+        thetas = [] if given else self.default_length_scales(setup, models)
+        survivors = list(range(len(given or thetas)))
+        return self.state_type(setup.n_parameters, thetas, survivors)  # line 1
+
+    def n_introduced(self, state: CandidateState) -> int:
+        """Return the number of candidates before any elimination."""
+        return len(self.given() or state.thetas)
+
+    def surviving(self, state: CandidateState) -> list[Candidate]:
+        """Return the surviving models."""
+        every = candidate_models(self.given(), self.base_kernel(), state.thetas)
+        return [every[i] for i in state.survivors]
+
+    def bands(
+        self, state: CandidateState, models: Models, pending: Pending
+    ) -> list[tuple[Posterior, float]]:
+        """Return the posterior and beta of each surviving model for the next query."""
+        t = state.t + len(pending) + 1
+        posteriors = [models[candidate] for candidate in self.surviving(state)]
+        return [(p, self.beta_of(p, state.n_parameters, t)) for p in posteriors]
 
 
 @dataclass

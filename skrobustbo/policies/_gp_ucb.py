@@ -28,10 +28,11 @@ from skrobustbo.policies._base import (
     Setup,
     UCBPolicy,
 )
-from skrobustbo.policies._candidates import Given, candidate_models
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,
+    Given,
+    candidate_models,
     estimated,
     estimated_model,
     initial_length_scale,

@@ -27,8 +27,9 @@ from skrobustbo.policies._base import (
     UCBPolicy,
 )
 from skrobustbo.policies._beta import band_beta, depends_on_norm
-from skrobustbo.policies._candidates import Given, candidate_models
 from skrobustbo.policies._models import (
+    Given,
+    candidate_models,
     initial_length_scale,
     length_scale_candidate,
     map_length_scales,

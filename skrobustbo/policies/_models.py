@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,10 @@ from skrobustbo._trials import Survivor
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.surrogate import Candidate, FlatPrior, LogNormalPrior, Models, Posterior
 
+#: Candidate models as given by the user.
+Given = Sequence[Kernel | Candidate]
+#: Number of default candidates, each with half the length scale of the previous one.
+HALVES = 5
 #: Range of length scales in likelihood fits, in unit-cube coordinates.
 LENGTH_SCALE_BOUNDS = (0.005, 20.0)
 #: Starting length scales of fits and chains.
@@ -60,6 +64,31 @@ def length_scale_candidate(
     return LengthScaleCandidate(
         with_length_scale(kernel, columns), length_scales=scales, **fields
     )
+
+
+def candidate_models(
+    given: Given | None, kernel: Kernel, thetas: Sequence[float]
+) -> list[Candidate]:
+    """Return the given candidates, or default candidates with the length scales.
+
+    Duplicate labels are numbered, because a label does not include the prior mean.
+    """
+    if given is None:
+        return [length_scale_candidate(kernel, theta) for theta in thetas]
+    models = [c if isinstance(c, Candidate) else Candidate(c) for c in given]
+    labels = numbered([model.label for model in models])
+    return [
+        model if model.label == label else replace(model, label=label)
+        for model, label in zip(models, labels, strict=True)
+    ]
+
+
+def numbered(labels: Sequence[str]) -> list[str]:
+    """Return the labels, with a number appended to each duplicate."""
+    return [
+        f"{label} #{i + 1}" if labels.count(label) > 1 else label
+        for i, label in enumerate(labels)
+    ]
 
 
 def estimated_model(policy: Any, models: Models, theta: Any) -> Candidate:

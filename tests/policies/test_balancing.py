@@ -12,9 +12,8 @@ import runs
 from fake_models import FakeModels, Told, argmax
 from runs import MIXED, mixed_value
 from skrobustbo import Candidate, Optimizer, Real, Space
-from skrobustbo.policies import GPUCB, HBGPUCB, LBGPUCB, LNBGPUCB, Setup
+from skrobustbo.policies import GPUCB, HBGPUCB, LBGPUCB, LNBGPUCB, RegretBalancer, Setup
 from skrobustbo.policies._balancing import _admitted
-from skrobustbo.policies._candidates import RegretBalancer
 
 
 def start(policy, d=1):
