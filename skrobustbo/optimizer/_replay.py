@@ -16,6 +16,7 @@ from typing import Any, cast
 from skrobustbo._trials import Evaluation, Trial
 from skrobustbo.optimizer._optimizer import Optimizer
 from skrobustbo.optimizer._state import (
+    MISFIT,
     from_json_state,
     policy_state,
     rebuilt,
@@ -24,9 +25,6 @@ from skrobustbo.optimizer._state import (
 from skrobustbo.surrogate import FactorCache
 
 Params = dict[str, Any]
-
-#: Errors that a policy may raise if the notes do not fit its history.
-_MISFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ def replay(
             trial = _placed(optimizer, each, start is not None)
             if trial is not None:
                 optimizer._begin(Evaluation(trial))
-    except _MISFIT as error:
+    except MISFIT as error:
         raise ValueError("notes that do not fit their trials") from error
     if not branch.is_consistent:
         raise ValueError("a state that does not fit the trials")

@@ -149,12 +149,16 @@ def check_parts(d: Mapping[str, Any]) -> None:
         raise broken(f"{told!r} for those told, some of them twice")
 
 
+#: Errors that invalid data may raise where they are used.
+MISFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+
+
 @contextmanager
 def reading() -> Iterator[None]:
     """Convert errors that occur while reading a state to a ValueError."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except MISFIT as error:
         raise broken("one whose parts do not fit together") from error
 
 

@@ -119,11 +119,11 @@ class ChangingUCB(GPUCB):
     def start(self, setup: Setup, models: Models) -> Any:
         theta = self.first_theta(setup, models)
         state = self.state_type(setup.n_parameters, setup.horizon, theta)  # line 1
-        return replace(state, **self._begun(state))
+        self._begin(state)
+        return state
 
-    def _begun(self, state: Any) -> dict[str, Any]:
-        """Return the initial values of further fields of the state."""
-        return {}
+    def _begin(self, state: Any) -> None:
+        """Set the initial values of further fields of the state."""
 
     def beta_of(self, posterior: Posterior, n_parameters: int, t: int) -> float:
         """Return beta at query `t`, using `c1` and `c2` for the schedule "log"."""
@@ -308,12 +308,11 @@ class ResettingUCB(ChangingUCB):
 
     state_type: ClassVar[type] = ResetState
 
-    def _begun(self, state: ResetState) -> dict[str, int | None]:
-        low, up = self._window(state)
+    def _begin(self, state: ResetState) -> None:
+        state.low, state.up = self._window(state)
         # A reset at the end of the run has no effect.
-        if state.horizon is not None and (up or 0) >= state.horizon:
-            up = None
-        return {"low": low, "up": up}
+        if state.horizon is not None and (state.up or 0) >= state.horizon:
+            state.up = None
 
     def _window(self, state: ResetState) -> tuple[int, int | None]:
         """Return N_low and N_up, the limits of the reset window."""
@@ -643,8 +642,8 @@ class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
         super().check()
         self.check_memory("window")
 
-    def _begun(self, state: _WindowState) -> dict[str, int]:
-        return {"window": self.window or math.ceil(self.memory(state))}
+    def _begin(self, state: _WindowState) -> None:
+        state.window = self.window or math.ceil(self.memory(state))
 
     def oldest(self, state: _WindowState, n: int) -> int:
         return max(0, n - state.window)  # line 5
@@ -768,9 +767,9 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     def _is_rate(self, rate: float) -> bool:
         return 0 <= rate < 1
 
-    def _begun(self, state: ForgettingState) -> dict[str, float]:
-        rate = _EPSILON_START if self.epsilon == "mle" else float(self.epsilon)
-        return {"rate": rate}
+    def _begin(self, state: ForgettingState) -> None:
+        mle = self.epsilon == "mle"
+        state.rate = _EPSILON_START if mle else float(self.epsilon)
 
     def estimated(self, state: ForgettingState, models: Models) -> ForgettingState:
         """Return the state with updated estimates of the rate and hyperparameters."""
@@ -825,8 +824,8 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
     def _is_rate(self, rate: float) -> bool:
         return 0 <= rate < math.inf
 
-    def _begun(self, state: ForgettingState) -> dict[str, float]:
-        return {"rate": float(self.variance)}
+    def _begin(self, state: ForgettingState) -> None:
+        state.rate = float(self.variance)
 
     def in_time(self, state: ForgettingState) -> Kernel:
         return WienerKernel(state.rate)
@@ -895,11 +894,11 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
     def _is_rate(self, rate: float) -> bool:
         return 0 < rate <= 1
 
-    def _begun(self, state: ForgettingState) -> dict[str, float]:
+    def _begin(self, state: ForgettingState) -> None:
         if self.discount is not None:
-            return {"rate": float(self.discount)}
-        # Even with the shortest memory, the rate stays positive.
-        return {"rate": max(math.exp(-1 / self.memory(state)), sys.float_info.min)}
+            state.rate = float(self.discount)
+        else:  # even with the shortest memory, the rate stays positive
+            state.rate = max(math.exp(-1 / self.memory(state)), sys.float_info.min)
 
     def oldest(self, state: ForgettingState, n: int) -> int:
         """Return the index of the oldest value whose influence is not negligible."""
