@@ -307,10 +307,10 @@ class Branch:
             mu, sigma = models[_DEFAULT.map_model(models)].predict(X)
         return mu * models.scale + models.shift, sigma * models.scale
 
-    def bands(self, n_asked: int, delta: float, calibrated: bool) -> list[Band] | None:
-        """Return the confidence bands of the models, or None if there is no model."""
+    def bands(self, n_asked: int, delta: float, calibrated: bool = False) -> list[Band]:
+        """Return the confidence bands of the models, if there are any yet."""
         if self.state is None or not len(self.history):
-            return None
+            return []
         models = self.models(n_asked, pending=False)
         return bands(
             self.policy.plausible(self.state, models),
@@ -321,14 +321,14 @@ class Branch:
             calibrated=calibrated,
         )
 
-    def outlooks(self, n_asked: int, n: int, noise: float) -> list[Outlook] | None:
+    def outlooks(self, n_asked: int, n: int, noise: float) -> list[Outlook]:
         """Return draws of the best value after `n` more points, for each model.
 
         Only models of the whole branch are used. The standard deviation of the errors
-        of the values is `noise`. If there is no model yet, the result is None.
+        of the values is `noise`. If there is no model yet, the result is empty.
         """
         if self.state is None or not len(self.history):
-            return None
+            return []
         models = self.models(n_asked, pending=False)
         models = models.with_errors(noise) if noise > 0 else models
         rng = self._stream(n_asked, Purpose.DRAWS)

@@ -625,8 +625,7 @@ class Optimizer:
         how = self._n_asked, delta / len(branches), calibrated
         with self._lock, limited_threads():
             found = [branch.bands(*how) for branch in branches]
-        known = [models for models in found if models is not None]
-        return regret_bound(known) if len(known) == len(found) else math.inf
+        return regret_bound(found) if all(found) else math.inf
 
     def expected_gain(self, n: int = 20, *, noise: float = 0.0) -> float:
         """Return the expected increase of the best value from `n` more candidates.
@@ -685,8 +684,7 @@ class Optimizer:
         branches = self._bounded("an expected gain")
         with self._lock, limited_threads():
             found = [b.outlooks(self._n_asked, n, float(noise)) for b in branches]
-        known = [models for models in found if models is not None]
-        return expected_gain(known) if len(known) == len(found) else math.inf
+        return expected_gain(found) if all(found) else math.inf
 
     def _bounded(self, what: str) -> list[Branch]:
         """Return the non-empty branches, or raise ValueError if no bound exists."""

@@ -91,22 +91,14 @@ class Turns:
 
     def _from_sequence(self, n_asked: int) -> Trial:
         """Return a design point from the branch that is furthest below its share."""
-        for i in sorted(range(len(self._branches)), key=self._fill):
-            try:
-                return self._trial_of(i, n_asked)
-            except SpaceExhausted:
-                continue
+        for branch in sorted(self._branches, key=_fill):
+            with suppress(SpaceExhausted):
+                return self._trial_of(branch, n_asked)
         raise self._exhausted()
 
-    def _fill(self, i: int) -> tuple[bool, float]:
-        """Return a sort key: the fraction of its initial points that a branch has."""
-        n = len(self._branches[i].history.trials)
-        return n >= _LEAST, (n + 1) / self._branches[i].share
-
-    def _trial_of(self, i: int, n_asked: int) -> Trial:
+    def _trial_of(self, branch: Branch, n_asked: int) -> Trial:
         """Return the next design point of a branch, or raise SpaceExhausted."""
-        branch = self._branches[i]
-        given = sum(trial.branch == i for trial in self.first)
+        given = sum(trial.branch == branch.index for trial in self.first)
         position = len(branch.history.trials) - given
         x = branch.initial_point(position, n_asked)
         return branch.trial(x, "initial")
@@ -129,55 +121,50 @@ class Turns:
             return given
         if len(self._branches) == 1:
             return self._branches[0].propose(n_asked)
-        left = [i for i, branch in enumerate(self._branches) if not branch.is_empty]
+        left = [branch for branch in self._branches if not branch.is_empty]
         bounds: dict[int, OptimisticBound] = {}
         while left:
-            i = self._turn(self._eligible(left), bounds)
+            branch = self._turn(self._eligible(left), bounds)
             try:
-                if len(self._branches[i].history):
-                    trial = self._branches[i].propose(n_asked)  # line 8
+                if len(branch.history):
+                    trial = branch.propose(n_asked)  # line 8
                 else:  # all its points are pending, and no other branch has points left
-                    trial = self._trial_of(i, n_asked)
+                    trial = self._trial_of(branch, n_asked)
             except SpaceExhausted:
-                left.remove(i)
+                left.remove(branch)
             else:
                 # A single branch needs neither a promise nor a test.
-                if i in bounds:
+                if branch.index in bounds:
                     with suppress(*NUMERICAL):
-                        trial.width = bounds[i].width(trial.x)
+                        trial.width = bounds[branch.index].width(trial.x)
                 return trial
         raise self._exhausted()
 
-    def _eligible(self, left: Sequence[int]) -> list[int]:
+    def _eligible(self, left: list[Branch]) -> list[Branch]:
         """Return the branches to choose from, preferably survivors with values."""
-        alive = [i for i in left if i in self.balancer.state.alive]
-        among = alive or list(left)
-        return [i for i in among if len(self._branches[i].history)] or among
+        alive = [branch for branch in left if branch.index in self.balancer.state.alive]
+        among = alive or left
+        return [branch for branch in among if len(branch.history)] or among
 
-    def _turn(self, among: Sequence[int], bounds: dict[int, OptimisticBound]) -> int:
+    def _turn(self, among: list[Branch], bounds: dict[int, OptimisticBound]) -> Branch:
         """Return the branch for the next point, and add the bounds to `bounds`."""
-        if not any(len(self._branches[i].history) for i in among):
-            return min(among, key=self._fill)
+        if not any(len(branch.history) for branch in among):
+            return min(among, key=_fill)
         if len(among) == 1:
             return among[0]
         try:
-            return self._balanced(among, bounds)
+            found = {branch.index: branch.optimistic_bound() for branch in among}
         except NUMERICAL as error:
             warn_of_failure(error)
-            return min(among, key=self._fill)
-
-    def _balanced(
-        self, among: Sequence[int], bounds: dict[int, OptimisticBound]
-    ) -> int:
-        """Return the branch that the balancer chooses from the optimistic bounds."""
-        bounds |= {i: self._branches[i].optimistic_bound() for i in among}
-        pending = [t.branch for t in self._trials.pending if t.metadata is not None]
-        return self.balancer.choose(
-            {i: bounds[i].upper for i in among},
-            max(bounds[i].reached for i in among),
-            pending,
-            [i for i in among if self._branches[i].failing],
+            return min(among, key=_fill)
+        bounds |= found
+        chosen = self.balancer.choose(
+            {i: bound.upper for i, bound in found.items()},
+            max(bound.reached for bound in found.values()),
+            [t.branch for t in self._trials.pending if t.metadata is not None],
+            [branch.index for branch in among if branch.failing],
         )
+        return self._branches[chosen]
 
     def learn(self, trial: Trial) -> None:
         """Update the balancer with an evaluated trial."""
@@ -188,6 +175,12 @@ class Turns:
         z = np.where(np.isfinite(values), z, np.nan)
         position = len(self._trials) - 1
         self.balancer.learn(trial.branch, position, trial.width, z, scale)
+
+
+def _fill(branch: Branch) -> tuple[bool, float]:
+    """Return a sort key: the fraction of its initial points that a branch has."""
+    n = len(branch.history.trials)
+    return n >= _LEAST, (n + 1) / branch.share
 
 
 def check_feasible(branches: Sequence[Branch]) -> None:
