@@ -4,7 +4,6 @@ from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
 from skrobustbo.policies._balancing import RegretBalancer as RegretBalancer
 from skrobustbo.policies._base import Argmax as Argmax
 from skrobustbo.policies._base import Policy, Setup
-from skrobustbo.policies._beta import band_beta as band_beta
 from skrobustbo.policies._beta import bayes_continuous_beta as bayes_continuous_beta
 from skrobustbo.policies._beta import bayes_finite_beta as bayes_finite_beta
 from skrobustbo.policies._beta import self_normalised_beta as self_normalised_beta

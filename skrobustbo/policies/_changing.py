@@ -140,17 +140,30 @@ class ChangingUCB(GPUCB):
         model = length_scale_candidate(kernel, np.array(columns))
         return replace(model, label=f"{model.label},variance={variance:.3g}")
 
+    def in_time(self, state: Any) -> Kernel | None:
+        """Return the kernel over time, or None if the model is static."""
+        return None
+
+    def current(self, state: Any, n_columns: int) -> Candidate:
+        """Return the model, with time as an additional column if it is not static."""
+        model, in_time = self.candidate(state), self.in_time(state)
+        if in_time is None:
+            return model
+        kernel = SubsetKernel(model.kernel, tuple(range(n_columns))) * in_time
+        (rate,) = in_time.hyperparameters
+        label = f"{model.label},{rate.name}={getattr(in_time, rate.name):.3g}"
+        return replace(model, kernel=kernel, label=label)
+
     def remembered(self, state: Any, models: Models) -> Models:
         """Return the surrogate models for the values in use."""
+        if self.in_time(state) is not None:
+            return models.timed()
         return models.since(self.oldest(state, models.n))
 
     def posterior(self, state: Any, models: Models) -> Posterior:
         """Return the posterior of the current objective."""
-        return self.remembered(state, models)[self.candidate(state)]
-
-    def in_time(self, state: Any) -> Kernel | None:
-        """Return the kernel over time, or None if the model is static."""
-        return None
+        model = self.current(state, models.X.shape[1])
+        return self.remembered(state, models)[model]  # line 2
 
     def estimated(self, state: Any, models: Models) -> Any:
         """Return the state with updated estimates of the hyperparameters."""
@@ -172,6 +185,9 @@ class ChangingUCB(GPUCB):
 
     def posteriors(self, state: Any, models: Models) -> list[Posterior]:
         return [self.posterior(state, models)]
+
+    def alive(self, state: Any) -> list[Survivor]:
+        return named([self.current(state, 0)])
 
     def suggest(
         self, state: Any, models: Models, argmax: Argmax, pending: Pending
@@ -247,15 +263,19 @@ class BudgetedUCB(ChangingUCB):
         the horizon, or 100 if there is no horizon.
     """
 
+    #: Name of the setting that replaces the memory length.
+    instead: ClassVar[str]
+
     budget: Positive = 1.0
 
-    def check_memory(self, instead: str) -> None:
-        """Raise a ValueError if the memory length is neither given nor computable."""
-        if getattr(self, instead) is None and smoothness(self.base_kernel()) is None:
+    def check(self) -> None:
+        super().check()
+        known = smoothness(self.base_kernel()) is not None
+        if getattr(self, self.instead) is None and not known:
             raise ValueError(
                 f"The 'budget' of {type(self).__name__} gives a length of memory for "
                 f"RBF and Matern kernels only. Got the kernel {self.kernel!r} instead; "
-                f"pass '{instead}'."
+                f"pass '{self.instead}'."
             )
 
     def memory(self, state: ChangingState) -> float:
@@ -580,11 +600,9 @@ class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
     BRGPUCB(budget=4.0)
     """
 
-    period: PositiveInt | None = None
+    instead = "period"
 
-    def check(self) -> None:
-        super().check()
-        self.check_memory("period")
+    period: PositiveInt | None = None
 
     def _window(self, state: ResetState) -> tuple[int, int | None]:
         return 1, self.period or math.ceil(self.memory(state))
@@ -635,12 +653,9 @@ class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
     """
 
     state_type: ClassVar[type] = _WindowState
+    instead = "window"
 
     window: PositiveInt | None = None
-
-    def check(self) -> None:
-        super().check()
-        self.check_memory("window")
 
     def _begin(self, state: _WindowState) -> None:
         state.window = self.window or math.ceil(self.memory(state))
@@ -678,47 +693,21 @@ class ForgettingState(ChangingState):
 
 
 @settings
-class _TimedUCB(ChangingUCB):
-    """Base class of policies that multiply a kernel over space by one over time.
-
-    Parameters
-    ----------
-    kernel : Kernel, default=None
-        Kernel over space, used without changes. If None, a Matern-5/2 kernel is fitted
-        once to the initial design by maximum likelihood.
-    """
+class ForgettingUCB(ChangingUCB):
+    """Base class of policies that gradually forget old values."""
 
     state_type: ClassVar[type] = ForgettingState
     kept = ("estimate", "rate")
-    #: Name of the rate.
-    rate_name: ClassVar[str]
 
     information_gain: Literal["posterior"] = field(default="posterior", init=False)
 
-    def remembered(self, state: ForgettingState, models: Models) -> Models:
-        """Return the surrogate models over space and time for all values."""
-        return models.timed()
-
-    def in_time(self, state: ForgettingState) -> Kernel:
+    def _is_rate(self, rate: float) -> bool:
+        """Return whether the policy allows a rate."""
         raise NotImplementedError
-
-    def posterior(self, state: ForgettingState, models: Models) -> Posterior:
-        model = self._over_time(state, models.X.shape[1])
-        return self.remembered(state, models)[model]  # line 2
-
-    def _over_time(self, state: ForgettingState, n_columns: int) -> Candidate:
-        """Return the model over space and time, where time is the last column."""
-        space = self.candidate(state)
-        kernel = SubsetKernel(space.kernel, tuple(range(n_columns)))
-        label = f"{space.label},{self.rate_name}={state.rate:.3g}"
-        return replace(space, kernel=kernel * self.in_time(state), label=label)
-
-    def alive(self, state: Any) -> list[Survivor]:
-        return named([self._over_time(state, 0)])
 
 
 @settings
-class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
+class TVGPUCB(ForgettingUCB, name="tv-gp-ucb"):
     """Time-varying GP-UCB (Bogunovic, Scarlett, Cevher 2016).
 
     The objective is modelled as a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t +
@@ -740,7 +729,9 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
 
     Parameters
     ----------
-    {kernel}
+    kernel : Kernel, default=None
+        Kernel over space, used without changes. If None, a Matern-5/2 kernel is fitted
+        once to the initial design by maximum likelihood.
     epsilon : float or "mle", default=0.03
         Rate of change per step, in [0, 1). If "mle", the rate is estimated by maximum
         likelihood before each query. Brent's bounded method is applied to the logarithm
@@ -754,8 +745,6 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     >>> TVGPUCB(epsilon="mle")
     TVGPUCB(epsilon='mle')
     """
-
-    rate_name = "epsilon"
 
     epsilon: float | Literal["mle"] = 0.03
 
@@ -777,7 +766,7 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
             n = models.X.shape[1]
 
             def model(epsilon: float) -> Candidate:
-                return self._over_time(replace(state, rate=epsilon), n)
+                return self.current(replace(state, rate=epsilon), n)
 
             rate = models.timed().fit_value(model, _EPSILON_BOUNDS, state.rate)
             state = replace(state, rate=rate)
@@ -788,7 +777,7 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
 
 
 @settings
-class UITVBO(_TimedUCB, name="ui-tvbo"):
+class UITVBO(ForgettingUCB, name="ui-tvbo"):
     """Uncertainty injection for changing objectives (Brunzema et al. 2022).
 
     Pseudo-code (k: kernel over space; i: index of a value, in the order told)::
@@ -803,7 +792,9 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
 
     Parameters
     ----------
-    {kernel}
+    kernel : Kernel, default=None
+        Kernel over space, used without changes. If None, a Matern-5/2 kernel is fitted
+        once to the initial design by maximum likelihood.
     variance : float, default=0.03
         Increase v in the variance per step, called sigma_w**2 in the paper. If 0, the
         model does not change over time. In published comparisons, v equals the rate of
@@ -816,8 +807,6 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
     >>> UITVBO(variance=0.05)
     UITVBO(variance=0.05)
     """
-
-    rate_name = "variance"
 
     variance: NotNegative = 0.03
 
@@ -832,7 +821,7 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
 
 
 @settings
-class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
+class WGPUCB(ForgettingUCB, BudgetedUCB, name="w-gp-ucb"):
     """Weighted GP-UCB, which gives more weight to recent values (Deng et al. 2022).
 
     The i-th value has the weight w_i = gamma**-i, and the regulariser after n values is
@@ -876,10 +865,8 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
     WGPUCB(discount=0.98)
     """
 
-    state_type: ClassVar[type] = ForgettingState
-    kept = ("estimate", "rate")
+    instead = "discount"
 
-    information_gain: Literal["posterior"] = field(default="posterior", init=False)
     #: The likelihood of a weighted fit is different, and the paper does not use it.
     hyperparameters: None = field(default=None, init=False)
     prior: None = field(default=None, init=False)
@@ -889,7 +876,6 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
         super().check()
         known = self.discount is None or self._is_rate(self.discount)
         require(known, self, "discount", "in (0, 1] or None")
-        self.check_memory("discount")
 
     def _is_rate(self, rate: float) -> bool:
         return 0 < rate <= 1

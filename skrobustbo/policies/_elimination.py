@@ -38,6 +38,7 @@ from skrobustbo.policies._models import (
     Given,
     candidate_models,
     initial_length_scale,
+    length_scale_candidate,
     metadata_of,
 )
 from skrobustbo.policies._settings import settings
@@ -120,7 +121,11 @@ class CandidatePolicy(UCBPolicy):
 
     def surviving(self, state: CandidateState) -> list[Candidate]:
         """Return the surviving models."""
-        every = candidate_models(self.given(), self.base_kernel(), state.thetas)
+        kernel, given = self.base_kernel(), self.given()
+        if given is None:
+            every = [length_scale_candidate(kernel, theta) for theta in state.thetas]
+        else:
+            every = candidate_models(given)
         return [every[i] for i in state.survivors]
 
     def bands(

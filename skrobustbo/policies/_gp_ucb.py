@@ -329,7 +329,7 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
         return named([self._candidates()[state.chosen]])
 
     def _candidates(self) -> list[Candidate]:
-        return candidate_models(self.candidates, self.base_kernel(), ())
+        return candidate_models(self.candidates or ())
 
 
 @settings

@@ -208,7 +208,7 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
             alone = self.matching is None and self.combine is None
             expected = "None unless matching=None, combine=None"
             require(alone, self, "candidates", expected)
-            models = candidate_models(self.candidates, self.base_kernel(), ())
+            models = candidate_models(self.candidates)
             scales = [np.size(getattr(u.kernel, "length_scale", ())) for u in models]
             expected = "kernels with one length scale each"
             require(scales == [1] * len(models), self, "candidates", expected)
@@ -298,7 +298,7 @@ class _Step:
 
     def nearest(self, g: float) -> Candidate:
         """Return the candidate closest to theta_ML / max(g, 1), as in line 14."""
-        given = candidate_models(self.policy.candidates, self.policy.base_kernel(), ())
+        given = candidate_models(self.policy.candidates or ())
         thetas = np.array([u.kernel.length_scale for u in given])
         fit = [self.models[u].log_marginal_likelihood for u in given]
         grown = thetas[int(np.argmax(fit))] / max(g, 1.0)

@@ -66,15 +66,11 @@ def length_scale_candidate(
     )
 
 
-def candidate_models(
-    given: Given | None, kernel: Kernel, thetas: Sequence[float]
-) -> list[Candidate]:
-    """Return the given candidates, or default candidates with the length scales.
+def candidate_models(given: Given) -> list[Candidate]:
+    """Return the given candidates.
 
     Duplicate labels are numbered, because a label does not include the prior mean.
     """
-    if given is None:
-        return [length_scale_candidate(kernel, theta) for theta in thetas]
     models = [c if isinstance(c, Candidate) else Candidate(c) for c in given]
     labels = numbered([model.label for model in models])
     return [

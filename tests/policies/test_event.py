@@ -26,7 +26,7 @@ class Narrow(FakePosterior):
 class NarrowModels(FakeModels):
     """A unit of the objective is `scale` of the model; records where models start."""
 
-    n, posterior = 50, Narrow
+    n, posterior, X = 50, Narrow, np.zeros((50, 1))
 
     def __init__(self, scale=4.0):
         self.scale = scale
@@ -162,7 +162,7 @@ def test_beta_keeps_the_count_of_all_queries():
 @pytest.mark.parametrize("cls", [ETGPUCB, SWGPUCB])
 def test_beta_is_that_of_the_query_to_come(cls):
     class Counting(cls):
-        def width(self, state, posterior, t):
+        def beta_of(self, posterior, n_parameters, t):
             asked_for.append(t)
             return 1.0
 

@@ -192,7 +192,7 @@ def test_likelihood_finds_the_rate(epsilon):
     assert (state.rate, state.t) == (metadata["rate"], 1)
 
     def likelihood(rate):
-        model = policy._over_time(dataclasses.replace(state, rate=rate), 2)
+        model = policy.current(dataclasses.replace(state, rate=rate), 2)
         return view.timed()[model].log_marginal_likelihood
 
     rates = np.geomspace(0.0041, 0.22, 60)
