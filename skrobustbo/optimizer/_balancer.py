@@ -224,24 +224,19 @@ class BranchBalancer:
             self._eliminate(z, scale)
 
     def _eliminate(self, z: Array, scale: float) -> None:
-        alive = self.state.alive
-        if not all(self.state.members[b] for b in alive):  # line 11
+        state = self.state
+        if not all(state.members[b] for b in state.alive):  # line 11
             return
-        told = {b: self._told(b, z) for b in alive}
-        z_of = {b: values for b, (values, _) in told.items()}
-        slack = {b: self._slack(widths, scale) for b, (_, widths) in told.items()}
-        n_branches = len(self.state.members)
-        kept = self.rule.survivors(z_of, slack, n_branches, self.state.t)
-        self.state.alive = kept  # line 12, line 13, line 14
-
-    @staticmethod
-    def _slack(widths: Array, scale: float) -> float:
-        with np.errstate(over="ignore"):  # an infinite width keeps its branch
-            return float(widths.mean() / scale) if len(widths) else math.inf
-
-    def _told(self, branch: int, z: Array) -> tuple[Array, Array]:
-        values = z[self.state.members[branch]]
-        finite = np.isfinite(values)
-        widths = np.array(self.state.widths[branch])[finite]
-        # An unknown width is nan, and keeps its branch too.
-        return values[finite], np.where(np.isnan(widths), np.inf, widths)
+        told, slack = {}, {}
+        for b in state.alive:
+            values = z[state.members[b]]
+            finite = np.isfinite(values)
+            widths = np.array(state.widths[b])[finite]
+            # An unknown or infinite width keeps its branch.
+            widths[np.isnan(widths)] = math.inf
+            with np.errstate(over="ignore"):
+                slack[b] = float(widths.mean() / scale) if len(widths) else math.inf
+            told[b] = values[finite]
+        n_branches = len(state.members)
+        kept = self.rule.survivors(told, slack, n_branches, state.t)
+        state.alive = kept  # line 12, line 13, line 14

@@ -49,7 +49,7 @@ def bands(
     *,
     delta: float,
     norm_bounded: bool,
-    calibrated: bool = False,
+    calibrated: bool,
 ) -> list[Band]:
     """Return the confidence bands of the plausible models.
 
@@ -66,7 +66,7 @@ def bands(
     norm_bounded : bool
         Whether to assume that the objective is within the norm bound of a model. If
         False, it is assumed to be drawn from the model.
-    calibrated : bool, default=False
+    calibrated : bool
         Whether to widen the band of a model whose errors are larger than predicted.
     """
     found, told = [], np.isfinite(models.values)
