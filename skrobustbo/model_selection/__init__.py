@@ -2,8 +2,8 @@
 
 from skrobustbo.model_selection._ends import ENDS as ENDS
 from skrobustbo.model_selection._findings import last_initial as last_initial
-from skrobustbo.model_selection._html import curve as curve
 from skrobustbo.model_selection._html import limits as limits
+from skrobustbo.model_selection._html import svg_curve as svg_curve
 from skrobustbo.model_selection._limits import largest_of as largest_of  # for displays
 from skrobustbo.model_selection._loaded import LoadedSearch as LoadedSearch
 from skrobustbo.model_selection._loaded import load_checkpoint

@@ -38,7 +38,7 @@ def account(found: Findings, attempt: Attempt) -> str:
     """
     picture = attempt(
         "the curve of scores",
-        lambda: curve(found.scores, found.n_initial, found.metric_name),
+        lambda: svg_curve(found.scores, found.n_initial, found.metric_name),
         "",
     )
     text = html.escape(report(found, attempt))
@@ -70,7 +70,7 @@ class Frame:
         return _BOTTOM - (_BOTTOM - _TOP) * (inside - self.low) / (self.high - self.low)
 
 
-def curve(scores: Array, n_initial: int, name: str = "score") -> str:
+def svg_curve(scores: Array, n_initial: int, name: str = "score") -> str:
     """Return an SVG image of all scores and the best score so far.
 
     Parameters

@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import secrets
 import shutil
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from skrobustbo.checkpoint import CheckpointError, NotBegun
 from skrobustbo.model_selection import LoadedSearch, load_checkpoint
-from skrobustbo.watching._page import check_place, page, write
-from skrobustbo.watching._screen import line, screen
+from skrobustbo.watching._views import BEGINS, line, page, screen
 
 _HOME = "\x1b[H\x1b[J"
 #: The pause is at least this many times the reading time, so that watching takes little
@@ -131,9 +132,11 @@ class _Screen:
 
 
 class _Page:
+    """Shows a search as a page in a file."""
+
     def __init__(self, args: argparse.Namespace) -> None:
         self._path, self._interval = args.html, args.interval
-        check_place(self._path)
+        _check_place(self._path)
         self._is_said = False
 
     def show(self, found: LoadedSearch, *, last: bool) -> None:
@@ -142,6 +145,36 @@ class _Page:
         if not self._is_said:
             self._is_said = True
             _say(f"The search is on the page {self._path}\n")
+
+
+def _check_place(path: str) -> None:
+    """Raise a CheckpointError if the path exists and is another kind of file."""
+    if not os.path.lexists(path):
+        return
+    head = None
+    if os.path.isfile(path):  # reading from a pipe would block
+        with open(path, "rb") as file:
+            head = file.read(len(BEGINS))
+    if head not in (b"", BEGINS.encode()):
+        raise CheckpointError(
+            f"The file {path!r} exists and is not a page: give another path for --html."
+        )
+
+
+def write(path: str, text: str) -> None:
+    """Write a page atomically, so that a browser never loads an incomplete page."""
+    new = f"{path}.{secrets.token_hex(8)}"
+    try:
+        # Exclusive: nothing is written if the name exists, even as a link.
+        with open(new, "x", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        os.replace(new, path)
+    except FileExistsError:
+        raise
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.remove(new)
+        raise
 
 
 def _is_open() -> bool:

@@ -20,9 +20,8 @@ import pytest
 
 from skrobustbo import load_checkpoint
 from skrobustbo.checkpoint._lock import is_locked, locked
-from skrobustbo.watching import _command, _page, main
-from skrobustbo.watching._page import page
-from skrobustbo.watching._screen import curve, screen
+from skrobustbo.watching import _command, main
+from skrobustbo.watching._views import page, screen, text_curve
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -378,7 +377,7 @@ def test_a_page_is_written_past_whatever_is_beside_it(written, monkeypatch):
     assert (precious.read_text(), link.is_symlink()) == ("mine", True)
     assert (folder / "other.html.new").read_text() == "mine, too"
     before = sorted(p.name for p in folder.iterdir())
-    monkeypatch.setattr(_page.secrets, "token_hex", lambda n: "taken")
+    monkeypatch.setattr(_command.secrets, "token_hex", lambda n: "taken")
     (folder / "page.html.taken").symlink_to(precious)
     assert (
         main(["watch", str(written), "--once", "--html", str(folder / "page.html")])
@@ -386,9 +385,9 @@ def test_a_page_is_written_past_whatever_is_beside_it(written, monkeypatch):
     )
     assert precious.read_text() == "mine"
     (folder / "page.html.taken").unlink()
-    monkeypatch.setattr(_page.os, "replace", lambda *names: 1 / 0)
+    monkeypatch.setattr(_command.os, "replace", lambda *names: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        _page.write(str(folder / "page.html"), "half")
+        _command.write(str(folder / "page.html"), "half")
     assert sorted(p.name for p in folder.iterdir()) == before
 
 
@@ -472,18 +471,18 @@ def test_nothing_to_show_yet(written):
 
 def test_the_curve_is_as_wide_as_it_may_be():
     scores = [i / 1000 for i in range(1000)]
-    lines = curve(scores, 40)
+    lines = text_curve(scores, 40)
     assert max(map(len, lines)) == 10 + 40 + 1
     columns = [[line[10 + k : 11 + k] for line in lines[:-1]] for k in range(40)]
     assert all(column.count("#") == 1 for column in columns)
     assert lines[0].endswith("#")
     assert [line[:8].strip() for line in lines] == ["0.999", *[""] * 4, "0", ""]
-    short = curve([1.0, 2.0], 40)
+    short = text_curve([1.0, 2.0], 40)
     assert max(map(len, short)) == 10 + 2 + 1
 
 
 def test_no_label_of_the_curve_is_beyond_the_scores():
-    lines = curve([0.96, 0.96], 40)
+    lines = text_curve([0.96, 0.96], 40)
     assert [line[:8].strip() for line in lines if line[:8].strip()] == ["0.96"]
 
 

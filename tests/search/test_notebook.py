@@ -17,7 +17,7 @@ from sklearn.utils import estimator_html_repr
 
 from fake_estimators import Fake
 from skrobustbo import Real, RobustBayesSearchCV
-from skrobustbo.model_selection._html import curve
+from skrobustbo.model_selection._html import svg_curve
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBERS = re.compile(r"sk-(?:container|estimator)-id-\d+")
@@ -104,7 +104,7 @@ def test_inside_of_a_pipeline(search):
 
 
 def parsed(scores, n_initial=0, name="score"):
-    return ET.fromstring(curve(np.array(scores, dtype=float), n_initial, name))
+    return ET.fromstring(svg_curve(np.array(scores, dtype=float), n_initial, name))
 
 
 def texts(svg):
@@ -184,7 +184,7 @@ def test_names_are_escaped():
 
 
 def test_no_colour_of_its_own_for_text():
-    text = curve(np.array([1.0, 2.0]), 1)
+    text = svg_curve(np.array([1.0, 2.0]), 1)
     assert "black" not in text
     assert "white" not in text
     assert 'fill="currentColor"' in text

@@ -34,7 +34,7 @@ from skrobustbo import (
 )
 from skrobustbo._text import duration
 from skrobustbo.evaluation import ResourceAxis
-from skrobustbo.watching._facts import counts
+from skrobustbo.watching._views import counts
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"a": Real(-1, 1)}

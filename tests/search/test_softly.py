@@ -137,7 +137,7 @@ def test_ctrl_c_is_not_swallowed_and_costs_nothing(monkeypatch):
     assert search.predict(X).shape == y.shape
     assert math.isnan(search.honest_score_)
     assert "no honest score could be computed" in search.report()
-    for where in ("_report._best", "_html.curve", "_search.missing_columns"):
+    for where in ("_report._best", "_html.svg_curve", "_search.missing_columns"):
         break_one(monkeypatch, f"model_selection.{where}", KeyboardInterrupt())
     monkeypatch.setitem(_report._SECTIONS, "Best", failing(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
@@ -251,7 +251,7 @@ def test_a_report_that_fails_as_a_whole(where, fitted, monkeypatch):
 @pytest.mark.parametrize(
     "where",
     [
-        "model_selection._html.curve",
+        "model_selection._html.svg_curve",
         "model_selection._search.account",
         "model_selection._search.missing_columns",
         "_sklearn_compat.estimator_html_repr",
