@@ -28,8 +28,12 @@ from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation import OutOfFold, Recorder, counter, flat
 from skrobustbo.model_selection._bootstrap import (
     FoldScores,
+    Honest,
     Metric,
     bootstrapped,
+    effective,
+    first_best,
+    score_of_winner,
     without_one,
 )
 from skrobustbo.model_selection._checks import (
@@ -39,12 +43,6 @@ from skrobustbo.model_selection._checks import (
 )
 from skrobustbo.model_selection._default import default_among
 from skrobustbo.model_selection._limits import largest_score
-from skrobustbo.model_selection._optimism import (
-    Honest,
-    effective,
-    first_best,
-    score_of_winner,
-)
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import Space
 

@@ -23,6 +23,7 @@ from skrobustbo._sklearn_compat import (
 )
 from skrobustbo.checkpoint import CheckpointError, Journal, open_journal
 from skrobustbo.evaluation import OutOfFold, SearchRun, Stops
+from skrobustbo.model_selection._bootstrap import Honest
 from skrobustbo.model_selection._checks import check_shape, shape_of
 from skrobustbo.model_selection._default import default_among, gain_over_default
 from skrobustbo.model_selection._failures import Outcome
@@ -30,7 +31,6 @@ from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import listening, record_of, table_of
-from skrobustbo.model_selection._optimism import Honest
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._report import report, summary
 from skrobustbo.model_selection._settings import Data, Search

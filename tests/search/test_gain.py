@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skrobustbo import Integer, Real, RobustBayesSearchCV, one_standard_error
+from skrobustbo.model_selection._bootstrap import score_of_winner
 from skrobustbo.model_selection._honest import corrected
-from skrobustbo.model_selection._optimism import score_of_winner
 
 X, y = make_classification(
     200, 12, n_informative=4, flip_y=0.2, class_sep=0.7, random_state=0

@@ -55,9 +55,13 @@ from sklearn.utils import all_estimators
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
-from skrobustbo.model_selection._bootstrap import FoldScores, Metric
+from skrobustbo.model_selection._bootstrap import (
+    FoldScores,
+    Metric,
+    effective,
+    score_of_winner,
+)
 from skrobustbo.model_selection._honest import _scorer_like_own, corrected
-from skrobustbo.model_selection._optimism import effective, score_of_winner
 
 X, y = make_classification(90, 6, n_informative=3, flip_y=0.2, random_state=0)
 TREE = {"max_depth": Integer(1, 8), "min_samples_leaf": Integer(1, 20)}

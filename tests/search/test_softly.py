@@ -65,7 +65,7 @@ AFTER_THE_FOLDS = {
     "model_selection._honest.bootstrapped": HONEST,
     "model_selection._honest.score_of_winner": HONEST,
     "model_selection._bootstrap.weighted": HONEST,
-    "model_selection._optimism._widening": HONEST,
+    "model_selection._bootstrap._widening": HONEST,
     "optimizer.Optimizer.predict": ["posterior_mean", "posterior_std"],
     "model_selection._search.shape_of": [],
 }
