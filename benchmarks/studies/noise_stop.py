@@ -39,7 +39,7 @@ from skrobustbo import RobustBayesSearchCV
 from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation import Stops
 from skrobustbo.model_selection._findings import prospects
-from skrobustbo.model_selection._preparing import prepared
+from skrobustbo.model_selection._source import prepared
 from skrobustbo_benchmarks._args import CommandError, positive_int, seed_list
 from skrobustbo_benchmarks._report import table
 

@@ -30,7 +30,7 @@ from skrobustbo import RobustBayesSearchCV
 from skrobustbo.evaluation import Races, Schedule
 from skrobustbo.evaluation._racing import FoldEffects
 from skrobustbo.model_selection import _search
-from skrobustbo.model_selection._preparing import prepared
+from skrobustbo.model_selection._source import prepared
 from skrobustbo_benchmarks._args import seed_list
 from skrobustbo_benchmarks._report import table
 

@@ -56,8 +56,9 @@ def kept_metric(
     return names[0] if len(names) == 1 else search.search_metric
 
 
-def check_estimator(estimator: Any) -> None:
-    """Check that the estimator is an object with a `get_params` method."""
+def check_settings(search: Search) -> None:
+    """Check settings that scikit-learn's validation of parameters does not check."""
+    estimator, refit = search.estimator, search.refit
     if isinstance(estimator, type):
         raise TypeError(
             "The 'estimator' of RobustBayesSearchCV must be an object. Got the class "
@@ -68,46 +69,42 @@ def check_estimator(estimator: Any) -> None:
             "The 'estimator' of RobustBayesSearchCV must have scikit-learn's "
             f"get_params. Got {estimator!r} instead; derive it from BaseEstimator."
         )
-
-
-def check_scoring(scoring: Any) -> None:
-    """Check that a collection passed as `scoring` contains only metrics."""
-    if isinstance(scoring, dict):
-        known = all(isinstance(m, str) or callable(m) for m in scoring.values())
-    elif isinstance(scoring, list | tuple | set):
-        known = all(isinstance(m, str) for m in scoring)
-    else:
-        return
-    if known and scoring:
-        return
-    raise ValueError(
-        "The 'scoring' of RobustBayesSearchCV must, for several metrics, be a list of "
-        f"names or a dict of names or callables. Got {scoring!r} instead; "
-        "leave it out for the estimator's own score."
-    )
-
-
-def check_refit(refit: Any) -> None:
-    """Raise a ValueError if `refit` is a class instead of an instance."""
+    if not _is_scoring(search.scoring):
+        raise ValueError(
+            "The 'scoring' of RobustBayesSearchCV must, for several metrics, be a list "
+            "of names or a dict of names or callables. Got "
+            f"{search.scoring!r} instead; leave it out for the estimator's own score."
+        )
     if isinstance(refit, type):
         raise ValueError(
             "The 'refit' of RobustBayesSearchCV must be True, False, a metric or a "
             f"function of cv_results_. Got {refit!r} instead; pass an instance, "
             f"{refit.__name__}(...)."
         )
-
-
-def check_pre_dispatch(pre_dispatch: int | str) -> None:
-    """Check that `pre_dispatch` has a value that joblib accepts."""
-    if isinstance(pre_dispatch, str):
-        known = pre_dispatch == "all" or bool(_ARITHMETIC.fullmatch(pre_dispatch))
-    else:
-        known = pre_dispatch >= 1
-    if not known:
+    if not _is_pre_dispatch(search.pre_dispatch):
         raise ValueError(
             "The 'pre_dispatch' of RobustBayesSearchCV must be a positive integer, "
-            f"'all' or an expression such as '2*n_jobs'. Got {pre_dispatch!r} instead."
+            "'all' or an expression such as '2*n_jobs'. Got "
+            f"{search.pre_dispatch!r} instead."
         )
+
+
+def _is_scoring(scoring: Any) -> bool:
+    """Return whether a collection of metrics is not empty and has only metrics."""
+    if isinstance(scoring, dict):
+        known = all(isinstance(m, str) or callable(m) for m in scoring.values())
+    elif isinstance(scoring, list | tuple | set):
+        known = all(isinstance(m, str) for m in scoring)
+    else:
+        return True
+    return known and bool(scoring)
+
+
+def _is_pre_dispatch(value: int | str) -> bool:
+    """Return whether joblib accepts the value."""
+    if isinstance(value, str):
+        return value == "all" or bool(_ARITHMETIC.fullmatch(value))
+    return value >= 1
 
 
 def initial_points(search: Search, space: Space) -> list[Params]:

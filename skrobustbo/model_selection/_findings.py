@@ -59,7 +59,8 @@ AHEAD = 20
 #: The initial design uses a seventh of them, and by then every level of the default
 #: policy has had turns.
 _SPREAD = 15
-
+#: Errors if there is no model yet, a model failed, or the policy has no certificate.
+_NO_ANSWER = (ValueError, NotImplementedError, ArithmeticError)
 
 #: Columns of `cv_results_` that are used, besides the scores.
 _COLUMNS = (
@@ -87,11 +88,17 @@ def prospects(
     The noise level is the standard error of the difference between two mean scores on
     the same folds. Both values are nan if they are unknown.
     """
+    unknown = math.nan, math.nan
+    if not optimizer.policy.has_model:
+        return unknown
     whole = [trial for trial in trials if math.isfinite(trial.mean_score(metric))]
     folds = FoldEffects.of(np.array([trial.scores(metric) for trial in whole], ndmin=2))
     if folds is None:
-        return math.nan, math.nan
-    gain = optimizer.expected_gain(AHEAD, noise=folds.standard_error)
+        return unknown
+    try:
+        gain = optimizer.expected_gain(AHEAD, noise=folds.standard_error)
+    except _NO_ANSWER:
+        return unknown
     return gain, folds.error_of_difference
 
 
@@ -271,10 +278,8 @@ class Findings:
         The difference between the two predictions must exceed both `Noise.luck` and
         twice the standard deviation of the prediction inside the range.
         """
-        if self.default_won:
-            return []
         # A list of points has no range to widen.
-        if self.best is None or type(self.branch) is not Space or not self.differ:
+        if self.default_won or type(self.branch) is not Space or not self.differ:
             return []
         names = [name for name in self.branch.names if _has_ends(self.branch, name)]
         found = [self._edge(name) for name in names if name not in self.idle]
@@ -370,8 +375,7 @@ class Findings:
             return None
         try:
             left = float(self.notes.optimizer.regret_bound(calibrated=True))
-        # There is no model yet, a model failed, or there is no certificate.
-        except (ValueError, NotImplementedError, ArithmeticError):
+        except _NO_ANSWER:
             return None
         if not math.isfinite(left):
             return None
@@ -383,12 +387,7 @@ class Findings:
     @cached_property
     def prospects(self) -> tuple[float, float]:
         """Expected gain from more candidates, and the noise level; nan if unknown."""
-        if not self.notes.optimizer.policy.has_model:
-            return math.nan, math.nan
-        try:
-            return prospects(self.notes.optimizer, self.notes.trials, self.notes.metric)
-        except (ValueError, NotImplementedError, ArithmeticError):
-            return math.nan, math.nan
+        return prospects(self.notes.optimizer, self.notes.trials, self.notes.metric)
 
     @property
     def has_settled(self) -> bool:
@@ -417,14 +416,11 @@ class Findings:
 
         The estimate is nan if no candidate was evaluated in full.
         """
-        notes = self.notes
-        whole = [trial.resource is None for trial in notes.trials]
-        n_candidates = len({id(evaluation.trial) for evaluation in notes.trials})
-        return (
-            float(np.mean(self.seconds[whole])) * n_candidates
-            if any(whole)
-            else math.nan
-        )
+        whole = [trial.resource is None for trial in self.notes.trials]
+        if not any(whole):
+            return math.nan
+        n_candidates = len({id(evaluation.trial) for evaluation in self.notes.trials})
+        return float(np.mean(self.seconds[whole])) * n_candidates
 
     # Races ----------------------------------------------------------------------------
 

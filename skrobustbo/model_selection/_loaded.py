@@ -5,20 +5,25 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from skrobustbo._trials import Evaluation
-from skrobustbo.checkpoint import Contents, damaged, read_contents
+from skrobustbo._trials import SINGLE, Evaluation, Trial
+from skrobustbo.checkpoint import Asked, Contents, damaged, read_contents
+from skrobustbo.evaluation import take_folds
 from skrobustbo.model_selection._listening import record_of, table_of
 from skrobustbo.model_selection._outline import as_described
-from skrobustbo.model_selection._records import trials_in
+from skrobustbo.space import from_json
 
 Record = dict[str, Any]
 Trials = list[Evaluation]
 #: Maps each parameter to its choices, or to None if it is numeric.
 Branch = Mapping[str, Sequence[Any] | None]
+#: Returns a choice, given the branch, the parameter's name and the index.
+Choice = Callable[[int, str, int], Any]
 
 
 @dataclass(frozen=True)
@@ -236,9 +241,18 @@ def _running_time(contents: Contents) -> float:
 # The candidates -----------------------------------------------------------------------
 
 
+@contextmanager
+def _readable(contents: Contents, what: str) -> Iterator[None]:
+    """Raise a CheckpointError if a part of the contents cannot be read."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
+        raise damaged(contents.path, what) from e
+
+
 def _space(contents: Contents) -> list[Branch]:
     """Return the choices of each parameter, or None if the parameter is numeric."""
-    try:
+    with _readable(contents, "its choices"):
         return [
             {
                 name: None if choices is None else list(map(as_described, choices))
@@ -246,8 +260,60 @@ def _space(contents: Contents) -> list[Branch]:
             }
             for branch in contents.started.outline["branches"]
         ]
-    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
-        raise damaged(contents.path, "its choices") from e
+
+
+def trials_in(contents: Contents, choice: Choice) -> tuple[Trials, list[str]]:
+    """Return the candidates and the metrics stored in a checkpoint.
+
+    Returns
+    -------
+    trials : list of Evaluation
+        The candidates with their finished folds, sorted by number.
+    metrics : list of str
+        Names of the metrics; empty if there is only one metric or no fold is finished.
+
+    Raises
+    ------
+    CheckpointError
+        If a candidate is not a valid point in the space of the checkpoint.
+    """
+    # Failures recorded before the metrics were known have no names.
+    scores = (fold.test_scores for _, fold in contents.done)
+    named = (found for found in scores if SINGLE not in found)
+    metrics = list(next(named, {}))
+    trials = []
+    with _readable(contents, "a candidate"):
+        branches = contents.started.outline["branches"]
+        for number, asked in enumerate(chain(*contents.rounds)):
+            params = _params(asked, number, branches, choice)
+            trial = Trial(params, branch=asked.branch)
+            trials.append(Evaluation(trial, asked.resource, asked.said, number))
+            take_folds(trials[-1], contents.folds.get(number, {}).values(), metrics)
+    return trials, metrics
+
+
+def _params(
+    asked: Asked, number: int, branches: Sequence[Mapping[str, Any]], choice: Choice
+) -> dict[str, Any]:
+    if asked.branch < 0:
+        if number or not asked.params.keys() <= set().union(*branches):
+            raise ValueError("not the estimator as given")
+        return {name: as_described(value) for name, value in asked.params.items()}
+    known = branches[asked.branch]
+    if asked.params.keys() != known.keys():
+        raise ValueError("other parameters")
+    params = {}
+    for name in known:
+        value = asked.params[name]
+        if known[name] is None:
+            params[name] = from_json(value)
+            if type(params[name]) not in (int, float):
+                raise TypeError("a parameter that is not a number")
+        else:
+            if type(value) is not int or value < 0:
+                raise TypeError("a choice that is not an index")
+            params[name] = choice(asked.branch, name, value)
+    return params
 
 
 def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:

@@ -26,9 +26,9 @@ from skrobustbo.model_selection._checks import (
     not_listed,
     shape_of,
 )
+from skrobustbo.model_selection._loaded import trials_in
 from skrobustbo.model_selection._outline import of_dimension
 from skrobustbo.model_selection._parameters import first_refusal, settings_in
-from skrobustbo.model_selection._records import trials_in
 from skrobustbo.model_selection._settings import Data, Search
 from skrobustbo.previous import PreviousCandidates, from_cv_results
 from skrobustbo.space import Constraint, Space, constants, same

@@ -31,11 +31,10 @@ from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import listening, record_of, table_of
-from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._report import report, summary
 from skrobustbo.model_selection._settings import Data, Search
 from skrobustbo.model_selection._softly import Attempt, softly
-from skrobustbo.model_selection._source import OptimizerSource
+from skrobustbo.model_selection._source import OptimizerSource, prepared
 
 Params = dict[str, Any]
 #: Returns the report of a search in some form.

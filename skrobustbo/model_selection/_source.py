@@ -6,26 +6,37 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 from warnings import warn
 
 import numpy as np
 
-from skrobustbo._trials import COLUMNS, Evaluation, FoldResult
+from skrobustbo._arguments import drawn_seed
+from skrobustbo._trials import COLUMNS, Evaluation, FoldResult, Trial
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import Asked, Journal
 from skrobustbo.evaluation import Races, ResourceAxis, Schedule, Stops
-from skrobustbo.model_selection._checks import metric_of
-from skrobustbo.model_selection._default import DEFAULT
+from skrobustbo.model_selection._checks import check_settings, initial_points, metric_of
+from skrobustbo.model_selection._default import DEFAULT, default_of, place_of
 from skrobustbo.model_selection._ends import CRITERIA, check_tol, found_in
 from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
-from skrobustbo.model_selection._previous import Before
-from skrobustbo.model_selection._records import are_those, asked_of, evaluation_of
-from skrobustbo.model_selection._settings import Search, racing_of
+from skrobustbo.model_selection._outline import call_of, described, fingerprint, outline
+from skrobustbo.model_selection._parameters import check_names
+from skrobustbo.model_selection._previous import Before, known_before
+from skrobustbo.model_selection._resource import staged
+from skrobustbo.model_selection._settings import Data, Search, racing_of, resource_of
 from skrobustbo.model_selection._softly import softly
+from skrobustbo.model_selection._suggested import suggested_space
 from skrobustbo.optimizer import Optimizer
+from skrobustbo.space import Space
+
+#: Number of candidates for each parameter in a suggested space, and minimum number of
+#: parameters; `benchmarks/studies/suggested.py` compares alternatives.
+_PER_PARAMETER, _FEWEST = 6, 4
 
 
 class OptimizerSource:
@@ -217,11 +228,40 @@ class OptimizerSource:
 
     def records(self, asked: Sequence[Evaluation]) -> list[Asked]:
         """Return journal records of new candidates, including model predictions."""
-        return [asked_of(each, self.optimizer.space) for each in asked]
+        return list(map(self._record_of, asked))
 
-    def read(self, asked: Asked) -> Evaluation:
-        """Convert a journal record created by `records` back to a candidate."""
-        return evaluation_of(asked, self.optimizer.space, self._before.default)
+    def _record_of(self, evaluation: Evaluation) -> Asked:
+        if evaluation.is_outside:
+            params = {name: described(v) for name, v in evaluation.params.items()}
+            return Asked(-1, params, evaluation.resource, evaluation.said)
+        space = self.optimizer.space
+        branch, _ = space.place(evaluation.params)
+        params = space.branches[branch].params_to_json(evaluation.params)
+        others = evaluation.resource, evaluation.said, evaluation.horizon
+        return Asked(branch, params, *others)
+
+    def _read(self, asked: Asked) -> Evaluation:
+        """Convert a journal record back to a candidate.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError, IndexError
+            If the record describes neither a point in the space nor the untuned
+            estimator.
+        """
+        if asked.branch < 0:
+            default = self._before.default
+            if default is None or self._record_of(default).point != asked.point:
+                raise ValueError("not the estimator as given")
+            return replace(default, said=asked.said)
+        branch = self.optimizer.space.branches[asked.branch]
+        params = branch.params_from_json(asked.params)
+        evaluation = Evaluation(Trial(params), asked.resource, asked.said)
+        evaluation.horizon = asked.horizon
+        if self._record_of(evaluation).point != asked.point:
+            raise ValueError("not a point of the space")
+        evaluation.trial.params = branch.own(params)
+        return evaluation
 
     def resume(self, noted: Sequence[Asked]) -> list[Evaluation]:
         """Return the candidates of an earlier round by proposing them again.
@@ -237,13 +277,14 @@ class OptimizerSource:
         ValueError, TypeError, KeyError, IndexError
             If the journal records are not valid for this space.
         """
-        read = [self.read(record) for record in noted]
+        read = [self._read(record) for record in noted]
         if not self._diverged:
             with self._timed():
                 asked = self._ask(len(noted), read[0].horizon)
             if not asked and len(self._asked) > len(self.trials):
                 return []  # until a pending candidate finishes
-            if are_those(asked, read, self.optimizer.space):
+            points = [each.point for each in noted]
+            if [each.point for each in self.records(asked)] == points:
                 for each, earlier in zip(asked, read, strict=True):
                     each.said = earlier.said
                 return self._take(asked)
@@ -361,3 +402,66 @@ class OptimizerSource:
             read=self._journal.read,
             n_read_failed=self._journal.n_read_failed,
         )
+
+
+# Creating the source ------------------------------------------------------------------
+
+
+def prepared(
+    search: Search, journal: Journal, data: Data, n_iter: int, stops: Stops
+) -> OptimizerSource:
+    """Check the settings of a search and return the source of its candidates."""
+    check_settings(search)
+    space = searched(search, journal, data, n_iter)
+    check_names(space, search.estimator)
+    before = known_before(search, data, space)
+    # Describing data takes time, so do it only if a file stores the description.
+    described = {} if journal.path is None else data
+    seed, drawn = search.random_state, not isinstance(search.random_state, Integral)
+    seed, horizon = journal.begin(
+        lambda: fingerprint(search, space, described, before.description),
+        seed=drawn_seed(seed, "RobustBayesSearchCV") if drawn else int(seed),
+        n_iter=n_iter,
+        drawn=drawn,
+        outline=lambda: outline(search, space),
+        call=lambda: call_of(search),
+    )
+    given, amounts, axis = resource_of(search), None, None
+    if given is not None:
+        amounts, axis = staged(given, search.estimator, space, data, seed)
+    first = [*initial_points(search, space), *before.first]
+    default, says = default_of(search, space, before.told)
+    before = replace(before, default=default, of_default=says)
+    if default is not None and not before.n_outside:
+        place = place_of(space, default.params)
+        others = [params for params in first if place_of(space, params) != place]
+        first = [default.params, *others]
+    horizon = max(1, horizon - before.n_outside) + len(before.told)
+
+    def fresh() -> Optimizer:
+        optimizer = Optimizer(
+            space,
+            search.policy,
+            n_initial_points=search.n_initial_points,
+            initial_params=first,
+            constraints=search.constraints,
+            horizon=int(min(horizon, space.size)),
+            resources=amounts,
+            random_state=seed,
+        )
+        optimizer._tell_earlier(before.told, n_begun=before.n_outside)
+        return optimizer
+
+    return OptimizerSource(search, fresh, journal, n_iter, before, axis, stops)
+
+
+def searched(search: Search, journal: Journal, data: Data, n_iter: int) -> Space:
+    """Return the space of a search; a resumed search uses its original space."""
+    space = search.param_space
+    if isinstance(space, str):  # "suggested"
+        resource, n_iter = resource_of(search), journal.horizon or n_iter
+        found = suggested_space(search.estimator, data["X"], data.get("y"))
+        others = [name for name in found if resource is None or name != resource.name]
+        n_params = max(_FEWEST, n_iter // _PER_PARAMETER)
+        space = {name: found[name] for name in others[:n_params]}
+    return space if isinstance(space, Space) else Space(space)

@@ -8,7 +8,7 @@ import numpy as np
 from skrobustbo import Optimizer, Real
 from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation import Stops
-from skrobustbo.model_selection._preparing import prepared
+from skrobustbo.model_selection._source import prepared
 
 #: A space of all kinds of parameters, and a value on it and on parts of it.
 MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}

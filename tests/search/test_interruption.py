@@ -20,7 +20,7 @@ from fake_estimators import Fake, search_of
 from skrobustbo import RobustBayesSearchCV
 from skrobustbo.evaluation import Stops
 from skrobustbo.model_selection import _search
-from skrobustbo.model_selection._preparing import prepared
+from skrobustbo.model_selection._source import prepared
 
 X, y = load_iris(return_X_y=True)
 HANDLERS = [signal.SIGINT, signal.SIGTERM]
