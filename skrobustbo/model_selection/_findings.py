@@ -352,16 +352,16 @@ class Findings:
     # Models and time ------------------------------------------------------------------
 
     @cached_property
-    def last_models(self) -> tuple[bool, list[str]]:
-        """Whether several models are in use at once, and the labels of the latest."""
+    def last_models(self) -> tuple[str, list[str]]:
+        """Whether the latest models survive or were used last, and their labels."""
         told = [r for r in self.notes.optimizer.history_ if not r["pending"]]
         first = self.notes.optimizer._trials.n_before
         records = told[first : first + len(self.scores)]
         chosen = [r for r in records if r["kind"] == "model"]
         if chosen and chosen[-1]["alive"]:
-            return True, list(chosen[-1]["alive"])
+            return "surviving", list(chosen[-1]["alive"])
         labels = [r["model_label"] for r in chosen[-8:]]
-        return False, list(dict.fromkeys(labels))
+        return "used last", list(dict.fromkeys(labels))
 
     @cached_property
     def left_to_gain(self) -> float | None:

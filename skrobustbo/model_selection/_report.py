@@ -107,7 +107,7 @@ def _honest(found: Findings) -> Iterator[str]:
     if not math.isfinite(score):
         yield "no honest score could be computed"
         return
-    text = f"{found.metric_name} {with_error(score, found.standard_error, both=False)}"
+    text = f"{found.metric_name} {_rounded(score, found)}"
     if interval := _interval(found, found.search.honest_interval_):
         text += f", {interval}"
     among = count(len(found.scores), "candidate")
@@ -124,7 +124,7 @@ def _gain(found: Findings) -> Iterator[str]:
     if found.highest == default_among(found.notes.trials):
         yield f"none: no candidate was better than the untuned {_tuned(found)}"
         return
-    text = with_error(gain, found.standard_error, both=False)
+    text = _rounded(gain, found)
     if interval := _interval(found, found.search.gain_interval_):
         text += f" ({interval})"
     corrected = hasattr(found.search, "honest_score_")
@@ -132,12 +132,17 @@ def _gain(found: Findings) -> Iterator[str]:
     yield f"tuning gained {text} over the untuned {_tuned(found)}{doubt}"
 
 
+def _rounded(score: float, found: Findings) -> str:
+    """Return a score with the digits that the standard error allows."""
+    return with_error(score, found.standard_error, both=False)
+
+
 def _interval(found: Findings, ends: tuple[float, float]) -> str:
     """Return the text for an interval, or "" if the interval is unknown."""
     if not math.isfinite(ends[0]):
         return ""
-    low, high = (with_error(end, found.standard_error, both=False) for end in ends)
-    return f"95% interval {low} to {high}"
+    low, high = ends
+    return f"95% interval {_rounded(low, found)} to {_rounded(high, found)}"
 
 
 def _chosen(found: Findings) -> str:
@@ -145,7 +150,7 @@ def _chosen(found: Findings) -> str:
     best, highest = found.best, found.highest
     if best is None or highest is None or found.scores[best] == found.scores[highest]:
         return ""
-    score = with_error(found.scores[highest], found.standard_error, both=False)
+    score = _rounded(found.scores[highest], found)
     return f", chosen by refit (the highest score is {score}, candidate {highest})"
 
 
@@ -159,9 +164,8 @@ def _model(found: Findings) -> Iterator[str]:
     left = found.left_to_gain
     if left is not None:
         yield f"at most {left:.2g} is left to gain in this space (regret_bound)"
-    side_by_side, labels = found.last_models
+    says, labels = found.last_models
     if labels:
-        says = "surviving" if side_by_side else "used last"
         more = len(labels) - _LABELS
         and_more = f" and {more} more" if more > 0 else ""
         yield f"{says}: {', '.join(labels[:_LABELS])}{and_more}"
@@ -189,8 +193,7 @@ def _branches(found: Findings) -> Iterator[str]:
     shares = [(best, i, n) for i, (n, best) in enumerate(found.shares)]
     shares.sort(key=lambda share: (math.isnan(share[0]), -share[0]))
     for best, i, n in shares:
-        says = f"best {with_error(best, found.standard_error, both=False)}"
-        says = "no score" if math.isnan(best) else says
+        says = "no score" if math.isnan(best) else f"best {_rounded(best, found)}"
         counts = f"{count(n, 'candidate')}, {says}{' (won)' if i == winner else ''}"
         yield f"{names[i]:<{max(map(len, names))}}  {counts}"
 
@@ -265,30 +268,28 @@ def _resource(found: Findings) -> Iterator[str]:
             yield f"given up {ladder.amounts[k]:g}: {why}"
 
 
-def _row(found: Findings, article: str = "") -> str:
+def _row(found: Findings) -> str:
     """Return the word for a row of the results: "candidate" or "evaluation"."""
-    if not found.notes.optimizer._rungs.amounts:
-        return f"{article} candidate".strip()
-    return f"{article}n evaluation" if article else "evaluation"
+    return "evaluation" if found.notes.optimizer._rungs.amounts else "candidate"
 
 
 def _time(found: Findings) -> list[str]:
     tuner, n = found.search.tuner_time_, len(found.scores)
     fits = f"{duration(found.fit_seconds)} in fits and scoring, summed over folds"
-    each = f"{duration(tuner / n)} {_row(found, 'a')}"
+    row = _row(found)
+    each = f"{duration(tuner / n)} {'an' if row == 'evaluation' else 'a'} {row}"
     return [fits, f"{duration(tuner)} in the tuner, {each}"]
 
 
 def _end(found: Findings) -> str:
-    reason = found.search.stop_reason_
-    n = len(found.scores)
+    reason, n = found.search.stop_reason_, len(found.scores)
     says = ENDS.get(reason, str(reason))
     if reason == "n_iter" and found.notes.optimizer._rungs.amounts:
         says = "the resource of n_iter full evaluations was used"
     elif reason == "n_iter":
         of = "" if found.notes.is_resumed else " of n_iter"
         says = f"{every(n, 'candidate').lower()}{of} {be(n, 'was', 'were')} evaluated"
-    left = found.notes.n_planned - len(found.scores)
+    left = found.notes.n_planned - n
     return f"{says}, {left} short of n_iter" if left > 0 else says
 
 
