@@ -248,13 +248,13 @@ def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
             f"PreviousCandidates. Got {'an unfitted ' if unfitted else ''}{previous!r} "
             "instead."
         )
-    earlier: _Earlier = previous, None, True
     try:
         if is_path:
-            earlier = _of_checkpoint(search, data, space)
+            results, before, same_data = _of_checkpoint(search, data, space)
         elif is_search:
-            earlier = _of_search(search, data)
-        results, before, same_data = earlier
+            results, before, same_data = _of_search(search, data)
+        else:
+            results, before, same_data = previous, None, True
         metric = _metric(search, results)
         if metric is None and before is not None:
             now = describe(search.scoring)

@@ -240,8 +240,8 @@ class OptimizerSource:
         others = evaluation.resource, evaluation.said, evaluation.horizon
         return Asked(branch, params, *others)
 
-    def _read(self, asked: Asked) -> Evaluation:
-        """Convert a journal record back to a candidate.
+    def read(self, asked: Asked) -> Evaluation:
+        """Convert a journal record of `records` back to a candidate.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class OptimizerSource:
         ValueError, TypeError, KeyError, IndexError
             If the journal records are not valid for this space.
         """
-        read = [self._read(record) for record in noted]
+        read = [self.read(record) for record in noted]
         if not self._diverged:
             with self._timed():
                 asked = self._ask(len(noted), read[0].horizon)
