@@ -36,11 +36,9 @@ def account(found: Findings, attempt: Attempt) -> str:
     The HTML contains no style sheets or scripts. Its text has the colour of the page,
     so it is readable in light and dark themes.
     """
-    picture = attempt(
-        "the curve of scores",
-        lambda: svg_curve(found.scores, found.n_initial, found.metric_name),
-        "",
-    )
+    picture = ""
+    with attempt("the curve of scores"):
+        picture = svg_curve(found.scores, found.n_initial, found.metric_name)
     text = html.escape(report(found, attempt))
     return (
         '<details open="" class="skrobustbo-report"><summary>Report</summary>'

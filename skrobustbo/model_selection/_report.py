@@ -41,19 +41,17 @@ def report(found: Findings, attempt: Attempt, *, details: bool = False) -> str:
     With `details`, the report includes facts about the models. If a section cannot be
     written, it says so, and the other sections are not affected.
     """
+    title, sections = _kind(found.search), {}
     # Differences of scores near the largest number are infinite.
     with np.errstate(over="ignore", invalid="ignore"):
-        title = attempt("its title", partial(_title, found), _kind(found.search))
-        sections = [
-            attempt(
-                f"the section {name!r} of the report",
-                partial(_section, name, lines, found),
-                _section(name, lambda found: ["could not be written"], found),
-            )
-            for name, lines in _SECTIONS.items()
-            if details or name not in _DETAILS
-        ]
-    return "\n".join([printable(title), "", *filter(None, sections)])
+        with attempt("its title"):
+            title = _title(found)
+        for name, lines in _SECTIONS.items():
+            if details or name not in _DETAILS:
+                sections[name] = _section(name, ["could not be written"])
+                with attempt(f"the section {name!r} of the report"):
+                    sections[name] = _section(name, lines(found))
+    return "\n".join([printable(title), "", *filter(None, sections.values())])
 
 
 def _title(found: Findings) -> str:
@@ -72,11 +70,11 @@ def _tuned(found: Findings) -> str:
     return f"{_kind(estimator)} with {_kind(steps[-1][1])}"
 
 
-def _section(name: str, lines: Section, found: Findings) -> str:
+def _section(name: str, lines: Iterable[str]) -> str:
     """Return a section with its name in the margin, or "" if it has no lines."""
     wrap = textwrap.TextWrapper(_WIDTH - _MARGIN, break_on_hyphens=False)
     wrapped = []
-    for line in map(printable, lines(found)):
+    for line in map(printable, lines):
         wrap.subsequent_indent = "  " if line.startswith(("- ", "  ")) else ""
         wrapped += wrap.wrap(line)
     block = "\n".join(" " * _MARGIN + part for part in wrapped)
@@ -441,10 +439,10 @@ _DETAILS = {"Model", "Covered"}
 
 def summary(found: Findings, attempt: Attempt) -> str:
     """Return the report of a search as JSON, with null for unknown facts."""
-    written = {
-        name: attempt(f"{name!r} of the report", partial(make, found), None)
-        for name, make in _ENTRIES.items()
-    }
+    written: dict[str, Any] = dict.fromkeys(_ENTRIES)
+    for name, make in _ENTRIES.items():
+        with attempt(f"{name!r} of the report"):
+            written[name] = make(found)
     return json.dumps(_plain(written), indent=2)
 
 

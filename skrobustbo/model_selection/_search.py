@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from functools import partial
 from importlib import import_module
 from typing import Any, Literal, Self
 from warnings import warn
@@ -33,12 +32,10 @@ from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import listening, record_of, table_of
 from skrobustbo.model_selection._report import report, summary
 from skrobustbo.model_selection._settings import Data, Search
-from skrobustbo.model_selection._softly import Attempt, softly
+from skrobustbo.model_selection._softly import softly
 from skrobustbo.model_selection._source import OptimizerSource, prepared
 
 Params = dict[str, Any]
-#: Returns the report of a search in some form.
-How = Callable[[Findings, Attempt], str]
 #: Called with the identity of a search.
 Begin = Callable[[str], None]
 
@@ -409,20 +406,23 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
                 f"The 'format' of a report must be 'text' or 'json'. Got {format!r} "
                 "instead."
             )
-        how: How = partial(report, details=details)
-        nothing = f"{type(self).__name__}: no report could be written"
-        if format == "json":
-            how, nothing = summary, "null"
-        with softly() as attempt:
-            missing = attempt("the report", self._missing, None)
-            if missing:
-                raise ValueError(
-                    "The 'cv_results_' of a search must have all its columns for a "
-                    f"report. Got none for {missing}; fit again, and drop them from a "
-                    "copy."
-                )
-            told = partial(self._told, how, attempt)
-            return nothing if missing is None else attempt("the report", told, nothing)
+        is_text, missing = format == "text", list[str]()
+        name = type(self).__name__
+        text = f"{name}: no report could be written" if is_text else "null"
+        with softly() as attempt, attempt("the report"):
+            missing = missing_columns(self, self._notes)
+            if not missing:
+                found = Findings(self, self._notes)
+                if is_text:
+                    text = report(found, attempt, details=details)
+                else:
+                    text = summary(found, attempt)
+        if missing:
+            raise ValueError(
+                "The 'cv_results_' of a search must have all its columns for a report. "
+                f"Got none for {missing}; fit again, and drop them from a copy."
+            )
+        return text
 
     def plot(self) -> Any:
         """Plot the progress of the search and the importance of the parameters.
@@ -494,23 +494,18 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         return table_of(record_of(trial, notes.metric) for trial in notes.trials)
 
     def _html_repr(self) -> str:
-        with softly() as attempt:
-            name = f"<pre>{type(self).__name__}</pre>"
-            return attempt("the HTML", super()._html_repr, name)
+        shown: str = f"<pre>{type(self).__name__}</pre>"
+        with softly() as attempt, attempt("the HTML"):
+            shown = super()._html_repr()
+        return shown  # noqa: RET504 - the block above may fail
 
     def _more_html(self) -> str:
         if not hasattr(self, "_notes"):
             return ""
-        with softly() as attempt:
-            if attempt("the report", self._missing, ["every column"]):
-                return ""
-            return attempt("the report", partial(self._told, account, attempt), "")
-
-    def _missing(self) -> list[str]:
-        return missing_columns(self, self._notes)
-
-    def _told(self, how: How, attempt: Attempt) -> str:
-        return how(Findings(self, self._notes), attempt)
+        with softly() as attempt, attempt("the report"):
+            if not missing_columns(self, self._notes):
+                return account(Findings(self, self._notes), attempt)
+        return ""
 
     # The estimator is not validated yet, so do not skip its validation.
     @fit_context(prefer_skip_nested_validation=False)
@@ -682,13 +677,15 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         # The search is complete now, whatever happens next.
         with softly() as attempt:
             if self._memory is not None:
-                note = partial(shape_of, data["X"])
-                self._memory.shape = attempt("the shape of X, for 'resume'", note, None)
+                self._memory.shape = None
+                with attempt("the shape of X, for 'resume'"):
+                    self._memory.shape = shape_of(data["X"])
             raw = Honest(gain_over_default(source.trials, source.metric))
             self._set_honest_score(Honest(), raw)
             if self.honest_score:
-                compute = partial(honest, self, source.trials, kept, data.get("groups"))
-                found = attempt("honest_score_", compute, (Honest(), Honest()))
+                found = Honest(), Honest()
+                with attempt("honest_score_"):
+                    found = honest(self, source.trials, kept, data.get("groups"))
                 self._set_honest_score(*found)
 
     def _set_honest_score(self, found: Honest, gain: Honest) -> None:

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from traceback import format_exception_only
-from typing import Protocol, TypeVar
 from warnings import warn
 
 from skrobustbo._text import clipped
 
-T = TypeVar("T")
-
-
-class Attempt(Protocol):
-    """Compute a named result, or return `otherwise` if the computation fails."""
-
-    def __call__(self, what: str, compute: Callable[[], T], otherwise: T) -> T: ...
+#: Returns a context in which the computation of a named result may fail.
+Attempt = Callable[[str], AbstractContextManager[None]]
 
 
 @contextmanager
 def softly() -> Iterator[Attempt]:
-    """Yield a function that runs computations, and issue one warning for all errors.
+    """Yield a context manager for computations, and issue one warning for all errors.
 
-    An exception affects only the result of its own computation. Ctrl-C is not caught.
+    An exception ends only its own computation. Ctrl-C is not caught.
     """
     failed: dict[str, list[str]] = {}
 
-    def attempt(what: str, compute: Callable[[], T], otherwise: T) -> T:
+    @contextmanager
+    def attempt(what: str) -> Iterator[None]:
         try:
-            return compute()
+            yield
         except Exception as error:  # no exception may lose the search
             failed.setdefault(cause_of(error), []).append(what)
-            return otherwise
 
     yield attempt
     if failed:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from numbers import Integral
 from typing import Any
 from warnings import warn
@@ -89,8 +88,8 @@ class OptimizerSource:
         self._asked: list[Evaluation] = []
         self.n_used = self._n_done = 0.0
         self._diverged = False
-        how = search.schedule, search.batch_size
-        self.schedule = Schedule.named(*how, self._races())
+        races = self._races()
+        self.schedule = Schedule.named(search.schedule, search.batch_size, races)
         n_rounds, n_noted = journal.n_asked  # a smaller last round is possible
         n_new = max(self._n_iter - n_noted, 0)
         # Rounded up.
@@ -358,10 +357,10 @@ class OptimizerSource:
         if found_in(self.trials, self.metric):
             inside = [i for i, trial in enumerate(self.trials) if not trial.is_outside]
             points = [self.trials[i].params for i in inside]
-            predict = partial(self.optimizer.predict, points, return_std=True)
-            what, unknown = "posterior_mean and posterior_std", (math.nan, math.nan)
-            with self._timed(), softly() as attempt:
-                mean[inside], std[inside] = attempt(what, predict, unknown)
+            what = "posterior_mean and posterior_std"
+            with self._timed(), softly() as attempt, attempt(what):
+                predicted = self.optimizer.predict(points, return_std=True)
+                mean[inside], std[inside] = predicted
         chosen = {c: [t.said[v] for t in self.trials] for c, v in COLUMNS.items()}
         columns = {**chosen, "posterior_mean": mean, "posterior_std": std}
         columns |= self._race_columns() if self._search.racing else {}
