@@ -299,13 +299,13 @@ BUDGET = {
     "functional": 220,
     "integrations": 1125,
     "kernels": 690,
-    "model_selection": 3910,
+    "model_selection": 3860,
     "optimizer": 1820,
     "policies": 2570,
     "previous": 110,
     "space": 1780,
     "surrogate": 1180,
-    "watching": 350,
+    "watching": 320,
 }
 
 

@@ -36,8 +36,8 @@ def default_of(
     params = {name: listed[name] for name in dict.fromkeys(named) if name in listed}
     for branch in space.branches:
         point = {name: params[name] for name in branch.names if name in params}
-        place = place_of(space, point)
-        if place is not None and _is_allowed(search, point):
+        place, allowed = place_of(space, point), search.constraints
+        if place is not None and (allowed is None or Constraint(allowed)(point)):
             if any(place_of(space, earlier) == place for earlier, _ in told):
                 return None, "the estimator as given is known from 'previous'"
             return Evaluation(Trial(point)), ""
@@ -81,7 +81,3 @@ def place_of(space: Space, params: Params) -> tuple[int, bytes] | None:
     except ValueError:
         return None
     return branch, x.tobytes()
-
-
-def _is_allowed(search: Search, point: Params) -> bool:
-    return search.constraints is None or Constraint(search.constraints)(point)
