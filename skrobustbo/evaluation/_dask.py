@@ -15,12 +15,17 @@ from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError
 from typing import Any, Self
 
-from joblib._utils import eval_expr
-
 from skrobustbo.evaluation._dask_workers import Place, is_a, nothing, this_process
-from skrobustbo.evaluation._folds import STARTS, Fold, Job, leaves_cores
-from skrobustbo.evaluation._solo import Outcome, Shared, WorkerPool
+from skrobustbo.evaluation._folds import Fold, Job
 from skrobustbo.evaluation._stops import Stops
+from skrobustbo.evaluation._workers import (
+    STARTS,
+    Outcome,
+    Shared,
+    WorkerPool,
+    leaves_cores,
+    n_dispatched,
+)
 
 #: Number of seconds that a cluster may be without workers.
 PATIENCE = 60.0
@@ -55,7 +60,7 @@ class DaskPool(WorkerPool):
     ) -> None:
         super().__init__(job, seconds, stops)
         self._backend, self._client = backend, backend.client
-        self._pre_dispatch = "all" if stops.on_time else pre_dispatch
+        self._pre_dispatch = pre_dispatch
         self._patience = max(PATIENCE, backend.wait_for_workers_timeout or 0.0)
         given = backend.submit_kwargs
         self._settings = {k: v for k, v in given.items() if k not in _OURS}
@@ -137,15 +142,9 @@ class DaskPool(WorkerPool):
             if address not in known:
                 self._enrol(address, self._n_slots(n_threads))
         slots = [slot for place in self._places for slot in place.slots]
-        n = self._at_once(len(slots))
+        n = n_dispatched(self._pre_dispatch, len(slots))
         self._workers = [s for i, s in enumerate(slots) if i < n or s.fold]
         self._next_look = time.monotonic() + POLL
-
-    def _at_once(self, n_slots: int) -> int:
-        if self._pre_dispatch == "all":
-            return n_slots
-        given = str(self._pre_dispatch).replace("n_jobs", str(n_slots))
-        return max(1, int(eval_expr(given)))
 
     def _enrol(self, address: str, n_slots: int) -> None:
         try:

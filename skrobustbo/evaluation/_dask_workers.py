@@ -7,18 +7,16 @@ import math
 import os
 import socket
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import nullcontext
 from typing import Any
 
-import sklearn
 from joblib import parallel_config
 
 from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._folds import Fold
-from skrobustbo.evaluation._solo import (
+from skrobustbo.evaluation._workers import (
     FoldLateError,
     FoldLostError,
     Shared,
@@ -233,13 +231,11 @@ def fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) ->
     if process != this_process():
         return REPLACED
     inside = parallel_config(backend="dask") if shared.job.nested else nullcontext()
-    with sklearn.config_context(**shared.config), warnings.catch_warnings(), inside:
-        shared.set_filters()
-        try:
-            with _Alarm(seconds):
-                return shared.job.fit(fold)
-        except (SystemExit, KeyboardInterrupt) as error:  # would end the worker
-            return error
+    try:
+        with inside, _Alarm(seconds):
+            return shared.fit(fold)
+    except (SystemExit, KeyboardInterrupt) as error:  # would end the worker
+        return error
 
 
 class _Alarm:

@@ -9,22 +9,32 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, InvalidStateError
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, InvalidStateError, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from threading import Thread
 from typing import Any, Self
 
-import sklearn
 from joblib import Parallel, effective_n_jobs
 from joblib.parallel import BatchedCalls
 
 from skrobustbo._trials import FoldId, RawResult
-from skrobustbo.evaluation._folds import Fold, Work, is_loss, leaves_cores
-from skrobustbo.evaluation._solo import Shared, WorkerDiedError, WorkerPool
+from skrobustbo.evaluation._folds import Fold, Work
 from skrobustbo.evaluation._stops import Stops, signals_held
+from skrobustbo.evaluation._workers import (
+    STARTS,
+    Outcome,
+    Shared,
+    WorkerDiedError,
+    WorkerPool,
+    leaves_cores,
+    n_dispatched,
+    warm_up,
+)
 
 #: Seconds that workers may take to accept the last fold before they are killed.
 _SECONDS_TO_ACCEPT = 10.0
@@ -33,45 +43,54 @@ _SECONDS_TO_ACCEPT = 10.0
 class JoblibPool(WorkerPool):
     """Pool of joblib workers.
 
-    A single job runs in the current process.
-
-    Raises
-    ------
-    ValueError
-        If the backend does not report finished tasks.
+    A single job runs in the current process. Otherwise, `pre_dispatch` is the number of
+    folds that are submitted at the same time, which is at most two per worker. The
+    default is one per worker, so that no fold waits while a more urgent one is added.
     """
 
-    def __init__(self, job: Work, n_jobs: int | None, stops: Stops) -> None:
+    def __init__(
+        self,
+        job: Work,
+        n_jobs: int | None,
+        stops: Stops,
+        pre_dispatch: int | str = "n_jobs",
+    ) -> None:
         super().__init__(job, math.inf, stops)
         self._n_jobs = n_jobs
         self.n_workers = int(effective_n_jobs(n_jobs))
         job.nested = leaves_cores(self.n_workers)
-        self._workers: list[_Slot] = []
+        n = min(2 * self.n_workers, n_dispatched(pre_dispatch, self.n_workers))
+        self._workers: list[_Slot] = [_Slot(self) for _ in range(n)]
 
     def __enter__(self) -> Self:
         self._shared = Shared(self._job)
         self._start()
-        self._workers = [_Slot(self) for _ in range(self.n_workers)]
         return self
 
     def _start(self) -> None:
-        with signals_held():
+        with signals_held():  # some workers start here
             self._parallel = Parallel(n_jobs=self._n_jobs).__enter__()
         self._backend = self._parallel._backend
         # The current number of jobs, which a surrounding `parallel_config` may set.
         self._inline = self._backend.effective_n_jobs(self.n_workers) == 1
-        if not (self._inline or self._backend.supports_retrieve_callback):
-            self._stop()
-            raise ValueError(
-                "The joblib backend must report when a task is done, for any "
-                "'schedule' but 'rounds' and for 'racing'. Got "
-                f"{type(self._backend).__name__}, which does not; use another backend."
-            )
         if hasattr(self._backend, "start_call"):
             self._backend.start_call()
 
+    def run(
+        self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
+    ) -> Generator[Outcome]:
+        if not self._inline:
+            yield from super().run(waiting, needs)
+            return
+        while waiting:
+            fold = waiting.popleft()
+            if self._stops.admits(fold.candidate):
+                key, result, seconds = self._job.fit(fold)
+                self._stops.note(seconds)
+                yield key, result
+
     def __exit__(self, *error: Any) -> None:
-        if any(slot.fold for slot in self._workers) and not self._inline:
+        if any(slot.fold for slot in self._workers):
             self._wait_for_acceptance()
             self._backend.abort_everything(ensure_ready=False)
         self._stop()
@@ -93,28 +112,33 @@ class JoblibPool(WorkerPool):
                 time.sleep(0.001)
 
     def _stop(self) -> None:
-        if not self._inline and hasattr(self._backend, "stop_call"):
+        if hasattr(self._backend, "stop_call"):
             self._backend.stop_call()
         self._parallel.__exit__(None, None, None)
 
-    def submit(self, fold: Fold) -> tuple[Future[Any], Any]:
-        """Submit a fold and return its future and the backend's task."""
+    def submit(
+        self, function: Callable[..., Any], *args: Any
+    ) -> tuple[Future[Any], Any]:
+        """Submit a call and return its future and the backend's task."""
         future: Future[Any] = Future()
-        if self._inline:
-            future.set_result(self._job.fit(fold))
+        if self._inline:  # a single worker is left
+            future.set_result(function(*args))
             return future, None
         backend = self._backend
-        nested = backend.get_nested_backend()
-        shared = replace(self._shared, job=self._job.alone(fold))
-        call = BatchedCalls([(_fit, (shared, fold), {})], nested)
+        call = BatchedCalls([(function, args, {})], backend.get_nested_backend())
         executor: Any = getattr(backend, "_workers", None)
         if hasattr(executor, "_temp_folder_manager"):  # loky stores large arrays there
             executor._temp_folder_manager.set_current_context(self._parallel._id)
+        # The older name, up to joblib 1.4.
+        submit = getattr(backend, "submit", None) or backend.apply_async
         try:
-            # The older name, up to joblib 1.4.
-            submit = getattr(backend, "submit", None) or backend.apply_async
             with signals_held():  # workers start with the first task
-                task = submit(call, callback=partial(_settle, future, backend))
+                if backend.supports_retrieve_callback:
+                    retrieve = backend.retrieve_result_callback
+                    task = submit(call, callback=partial(_settle, future, retrieve))
+                else:
+                    task = submit(call)
+                    Thread(target=_settle, args=(future, task.get), daemon=True).start()
         except Exception as error:  # the workers died while idle
             if not is_loss(error):
                 raise
@@ -130,11 +154,23 @@ class JoblibPool(WorkerPool):
                 key, result, _ = slot.take()
                 yield key, result
 
+    def wake(self) -> None:
+        """Wait for the workers, so that no fold is blamed for an earlier death."""
+        for _ in range(STARTS):
+            ready = [self.submit(warm_up)[0] for _ in range(self.n_workers)]
+            wait(ready)
+            if not any(map(_is_lost, ready)):
+                return
+            self._restart()
+
     def lose(self) -> None:
         """Replace the workers after one has died, and give up unfinished folds."""
-        lost = [slot for slot in self._workers if slot.fold and not slot.has_result()]
-        for slot in lost:
-            slot.give_up(WorkerDiedError(alone=len(lost) == 1))
+        for slot in self._workers:
+            if slot.fold and not slot.has_result():
+                slot.give_up()
+        self._restart()
+
+    def _restart(self) -> None:
         self._stop()
         self._start()
 
@@ -158,7 +194,10 @@ class _Slot:
         return self.fold is None and not (busy and alone)
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
-        self.future, self.task = self._pool.submit(fold)
+        if alone:
+            self._pool.wake()
+        shared = replace(self._pool._shared, job=self._pool._job.alone(fold))
+        self.future, self.task = self._pool.submit(shared.fit, fold)
         self.fold, self.alone = fold, alone
 
     def is_done(self) -> bool:
@@ -166,15 +205,12 @@ class _Slot:
 
     def has_result(self) -> bool:
         """Return whether the fold has finished without losing its worker."""
-        if self.future is None or not self.future.done():
-            return False
-        error = self.future.exception()
-        return not (isinstance(error, Exception) and is_loss(error))
+        return self.is_done() and not _is_lost(self.future)
 
-    def give_up(self, error: Exception) -> None:
+    def give_up(self) -> None:
         """Set the error of a fold whose worker has died."""
         self.future = Future()
-        self.future.set_exception(error)
+        self.future.set_exception(WorkerDiedError(self.alone))
 
     def take(self) -> tuple[FoldId, RawResult, float]:
         if not self.has_result():
@@ -184,29 +220,29 @@ class _Slot:
         return future.result()
 
 
-def _settle(future: Future[Any], backend: Any, out: Any) -> None:
+def is_loss(error: BaseException | None) -> bool:
+    """Return whether an error means that a worker process died.
+
+    Ray's error is recognised by its class name, because Ray may not be installed.
+    """
+    names = {cls.__name__ for cls in type(error).__mro__}
+    return isinstance(error, BrokenProcessPool) or "RayActorError" in names
+
+
+def _is_lost(future: Future[Any] | None) -> bool:
+    return future is not None and future.done() and is_loss(future.exception())
+
+
+def _settle(future: Future[Any], retrieve: Callable[..., list[Any]], *out: Any) -> None:
     """Copy the outcome of a backend task to its future.
 
     The backend may call this function in any thread.
     """
-    try:
-        (result,) = backend.retrieve_result_callback(out)
-    except BaseException as error:
-        _unless_given_up(future.set_exception, error)
-    else:
-        _unless_given_up(future.set_result, result)
-
-
-def _unless_given_up(say: Callable[[Any], None], what: Any) -> None:
+    # The fold may have been given up in the meantime.
     with suppress(InvalidStateError):
-        say(what)
-
-
-# In the worker ------------------------------------------------------------------------
-
-
-def _fit(shared: Shared, fold: Fold) -> tuple[FoldId, RawResult, float]:
-    """Fit a fold with the settings and warning filters of the main process."""
-    with sklearn.config_context(**shared.config), warnings.catch_warnings():
-        shared.set_filters()
-        return shared.job.fit(fold)
+        try:
+            (result,) = retrieve(*out)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)

@@ -93,10 +93,9 @@ class SearchRun:
             "return_parameters": False,
             "error_score": search.error_score,
             "verbose": search.verbose,
-            "recorder": self.predictions.recorder,
         }
         what = clone(search.estimator), self.X, self.y, splits, settings
-        self.job = Job(*what, resource=self.source.resource)
+        self.job = Job(*what, self.predictions.recorder, self.source.resource)
         self.predictions.job = self.job
         self.models, self.n_asked, self.is_stopped = WarmModels(), 0, False
         #: Whether a callback may be called for any fold.
@@ -153,8 +152,8 @@ class SearchRun:
 
     def search(self) -> None:
         self._begin()
-        live, n_splits = self.schedule.is_live, len(self.job.splits)
-        workers = pool_of(self.job, self.estimator, self.stops, live=live)
+        n_splits = len(self.job.splits)
+        workers = pool_of(self.job, self.estimator, self.stops, self.schedule)
         with Progress(self.estimator, self.source, self.stops) as line, workers as pool:
             inner = self.job.n_threads, pool.n_workers
             warn_of_idle_cores(self.job.estimator, *inner, self.owner)
@@ -162,16 +161,12 @@ class SearchRun:
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
             plan = Plan(self.schedule, n_splits, self.ask, self.tell)
-            while plan.fill():
-                ran = pool.run(plan.waiting, plan.needs)
-                line.begin()
-                for key, raw in self.stops.guard(ran):
-                    is_over = plan.take(key, self._keep(key, raw))
-                    if is_over:
-                        plan.fill()
-                    line.show()
-                if self.stops.reason:
-                    break
+            plan.fill()
+            line.begin()
+            for key, raw in self.stops.guard(pool.run(plan.waiting, plan.needs)):
+                if plan.take(key, self._keep(key, raw)):
+                    plan.fill()
+                line.show()
             plan.finish()
         if not self.source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)

@@ -167,7 +167,7 @@ class Stops:
                 raise
         finally:
             self._raising = False
-            _close(results)
+            results.close()
 
     # Time -----------------------------------------------------------------------------
 
@@ -284,13 +284,6 @@ def _inside_jobs() -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _close(results: Generator[Any]) -> None:
-    """Close the generator of results without joblib's warning."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*still being processed")
-        results.close()
 
 
 @contextmanager

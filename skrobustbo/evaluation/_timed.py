@@ -10,23 +10,24 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self
 
-import sklearn
 from joblib import effective_n_jobs, parallel_config
 from joblib.externals.loky.backend import reduction
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from joblib.parallel import ThreadingBackend, get_active_backend
 
 from skrobustbo._trials import FoldId, RawResult
-from skrobustbo.evaluation._folds import LIVES, Fold, Job, leaves_cores
-from skrobustbo.evaluation._solo import (
+from skrobustbo.evaluation._folds import Fold, Job
+from skrobustbo.evaluation._stops import Stops, signals_held
+from skrobustbo.evaluation._workers import (
+    LIVES,
     FoldLateError,
     FoldLostError,
     Shared,
     WorkerDiedError,
     WorkerPool,
+    leaves_cores,
     warm_up,
 )
-from skrobustbo.evaluation._stops import Stops, signals_held
 
 #: joblib backends whose workers are processes on this machine; inside their jobs,
 #: joblib uses "sequential".
@@ -237,14 +238,12 @@ _shared: Shared
 
 
 def _prepare(payload: bytes) -> None:
-    """Load the shared data once, and apply the settings of the main process."""
+    """Load the shared data once."""
     global _shared
     _shared = reduction.loads(payload)
-    sklearn.set_config(**_shared.config)
-    _shared.set_filters()
 
 
 def _fit(fold: Fold) -> tuple[FoldId, RawResult, float]:
     """Fit a fold in the same way as a joblib task."""
     with parallel_config(backend=ThreadingBackend(nesting_level=1)):
-        return _shared.job.fit(fold)
+        return _shared.fit(fold)

@@ -229,14 +229,14 @@ def _run(
 
 def _evaluate(run: _Calls, plan: Plan, pool: JoblibPool, stops: Stops) -> None:
     """Evaluate points until none are left or the run is stopped."""
-    while plan.fill() and not stops.reason:
-        for key, result in stops.guard(pool.run(plan.waiting, plan.needs)):
-            if not isinstance(result, Exception):
-                result = result.get("error", result)
-            plan.take(key, result)
-            plan.fill()
-            if run.error is not None:
-                return
+    plan.fill()
+    for key, result in stops.guard(pool.run(plan.waiting, plan.needs)):
+        if not isinstance(result, Exception):
+            result = result.get("error", result)
+        plan.take(key, result)
+        plan.fill()
+        if run.error is not None:
+            return
 
 
 def _cut_short(

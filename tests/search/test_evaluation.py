@@ -2,11 +2,14 @@
 
 import math
 import warnings
+from collections import deque
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
 from joblib import parallel_config
+from joblib.parallel import ThreadingBackend
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold
@@ -15,9 +18,9 @@ from fake_estimators import Marked, marks_of, search_of, strike_once
 from fixed_source import FixedSource
 from runs import source_of
 from skrobustbo._trials import SINGLE, Evaluation, FoldResult, Trial
-from skrobustbo.evaluation import SearchRun, _folds
-from skrobustbo.evaluation._folds import BatchPool, Fold, is_loss
-from skrobustbo.evaluation._stops import Stops
+from skrobustbo.evaluation import JoblibPool, SearchRun, Stops
+from skrobustbo.evaluation._folds import Fold
+from skrobustbo.evaluation._joblib_pool import is_loss
 
 X, y = load_iris(return_X_y=True)
 
@@ -165,29 +168,61 @@ class FakeJob:
     def __init__(self):
         self.settings = {"error_score": math.nan}
 
-    def call(self, fold):
-        return "fold"
+    def alone(self, fold):
+        return self
+
+    def fit(self, fold):
+        return fold.key, "result", 0.0
+
+    def failed(self, fold, reason):
+        return reason
 
 
 @pytest.mark.parametrize(("starting", "busy"), [(4, 0), (0, 2), (4, 1), (4, 2)])
 def test_only_deaths_with_a_fold_at_work_count(starting, busy, monkeypatch):
     """Some workers die while starting, others because of the fold."""
-    left = {"starting": starting, "fold": busy}
+    left = {"first": 1, "starting": starting, "fold": busy}
 
-    def workers(calls):
-        (name, *_) = set(calls)
-        cause = "starting" if left["starting"] else name
-        if left.get(cause, 0):
+    def submit(function, *args):
+        future = Future()
+        name = "fold" if args else "starting"
+        cause = next(c for c in ("first", "starting", name) if left[c] or c == name)
+        if left[cause]:
             left[cause] -= 1
-            raise BrokenProcessPool
-        return [(name, "result", 0.0)]
+            future.set_exception(BrokenProcessPool())
+        else:
+            future.set_result(function(*args))
+        return future, None
 
-    monkeypatch.setattr(_folds, "delayed", lambda f: lambda: f.__name__)
-    pool = BatchPool(FakeJob(), 2, 2, Stops())
-    monkeypatch.setattr(pool, "_parallel", workers)
-    monkeypatch.setattr(pool, "_restart", lambda: None)
-    assert pool._alone(Fold(0, 0, {}, {})) == (None if busy == 2 else "result")
-    assert left == {"starting": 0, "fold": 0}
+    with JoblibPool(FakeJob(), 2, Stops(), 1) as pool:
+        monkeypatch.setattr(pool, "submit", submit)
+        monkeypatch.setattr(pool, "_restart", lambda: None)
+        ((_, result),) = pool.run(deque([Fold(0, 0, {}, {})]))
+    assert (result == "result") == (busy < 2)
+    assert left == {"first": 0, "starting": 0, "fold": 0}
+
+
+class SaysNothing(ThreadingBackend):
+    """A backend that does not report finished tasks."""
+
+    supports_retrieve_callback = False
+
+    def submit(self, func, callback=None):
+        assert callback is None
+        return super().submit(func)
+
+    apply_async = submit
+
+
+@pytest.mark.parametrize("schedule", ["rounds", "window"])
+def test_a_backend_need_not_report_finished_tasks(schedule):
+    settings = {"batch_size": 2, "schedule": schedule}
+    one = search(Marked(), **settings).fit(X, y)
+    with parallel_config(backend=SaysNothing(), n_jobs=2):
+        two = search(Marked(), **settings).fit(X, y)
+    np.testing.assert_array_equal(
+        two.cv_results_["mean_test_score"], one.cv_results_["mean_test_score"]
+    )
 
 
 class RayActorError(Exception):

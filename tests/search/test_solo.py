@@ -8,8 +8,12 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 
 from skrobustbo.evaluation._folds import Fold
-from skrobustbo.evaluation._solo import FoldLostError, WorkerDiedError, WorkerPool
 from skrobustbo.evaluation._stops import Stops
+from skrobustbo.evaluation._workers import (
+    FoldLostError,
+    WorkerDiedError,
+    WorkerPool,
+)
 
 
 class FakeJob:

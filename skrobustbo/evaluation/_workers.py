@@ -6,6 +6,7 @@ If a worker dies, it is therefore known which fold it was fitting.
 from __future__ import annotations
 
 import math
+import sys
 import time
 import warnings
 from collections import deque
@@ -16,13 +17,19 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import sklearn
+from joblib import cpu_count
+from joblib._utils import eval_expr
 
 from skrobustbo._names import shown
 from skrobustbo._threads import limited_threads
 from skrobustbo._trials import FoldId, RawResult
-from skrobustbo.evaluation._folds import LIVES, Fold, Work, death
+from skrobustbo.evaluation._folds import Fold, Work
 from skrobustbo.evaluation._stops import Stops
 
+#: Number of times that a fold may kill its worker while running alone before it fails.
+LIVES = 2
+#: Number of times that idle workers may die before they get a fold anyway.
+STARTS = 10
 #: A fold, and its result or exception.
 Outcome = tuple[FoldId, RawResult | Exception]
 
@@ -35,16 +42,34 @@ class Shared:
     config: dict[str, Any] = field(default_factory=sklearn.get_config)
     filters: list[Any] = field(default_factory=lambda: list(warnings.filters))
 
-    def set_filters(self) -> None:
-        """Apply the warning filters of the main process."""
-        warnings.resetwarnings()
-        warnings.filters.extend(self.filters)  # type: ignore[attr-defined] # it is a list
+    def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
+        """Fit a fold with the settings and warning filters of the main process."""
+        with sklearn.config_context(**self.config), warnings.catch_warnings():
+            warnings.resetwarnings()
+            warnings.filters.extend(self.filters)  # type: ignore[attr-defined] # a list
+            return self.job.fit(fold)
 
 
 def warm_up() -> None:
     """Detect the thread pools of libraries, which is slow the first time."""
     with limited_threads(openmp=True):
         pass
+
+
+def leaves_cores(n_workers: int) -> bool:
+    """Return whether the workers leave cores for parallel jobs inside folds.
+
+    If the workers use every core, such jobs would only slow them down.
+    """
+    return bool(n_workers < max(2, cpu_count()))
+
+
+def n_dispatched(pre_dispatch: int | str, n_workers: int) -> int:
+    """Return the number of folds that may be submitted at the same time."""
+    if pre_dispatch == "all":
+        return sys.maxsize
+    given = str(pre_dispatch).replace("n_jobs", str(n_workers))
+    return max(1, int(eval_expr(given)))
 
 
 class WorkerDiedError(Exception):
@@ -104,6 +129,14 @@ class SoloWorker(Protocol):
 
     def take(self) -> tuple[FoldId, RawResult, float]:
         """Return the result of the fold, or raise the error that prevented it."""
+
+
+def death(fold: Fold) -> str:
+    """Return the error message for a fold that kills its workers."""
+    return (
+        f"The worker process died {LIVES} times or more while it fitted "
+        f"{shown(fold.params)}, perhaps because it ran out of memory."
+    )
 
 
 class WorkerPool:
