@@ -8,23 +8,33 @@ pinned to one worker, and the scheduler reports which worker died.
 
 from __future__ import annotations
 
+import faulthandler
 import math
+import os
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Generator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import nullcontext
 from typing import Any, Self
 
-from skrobustbo.evaluation._dask_workers import Place, is_a, nothing, this_process
+from joblib import parallel_config
+
+from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._folds import Fold, Job
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._workers import (
     STARTS,
+    FoldLateError,
+    FoldLostError,
     Outcome,
     Shared,
+    WorkerDiedError,
     WorkerPool,
     leaves_cores,
     n_dispatched,
+    warm_up,
 )
 
 #: Number of seconds that a cluster may be without workers.
@@ -33,11 +43,21 @@ PATIENCE = 60.0
 POLL = 0.2
 #: Task settings that override those of `parallel_config`.
 _OURS = ("workers", "allow_other_workers", "retries", "key", "pure")
+#: Response from a worker other than the intended one.
+_REPLACED = "another worker received the fold"
+
+
+def _is_a(name: str, what: Any) -> bool:
+    """Return whether the class of an object has the given name.
+
+    The class itself cannot be imported, because Dask may not be installed.
+    """
+    return type(what).__name__ == name
 
 
 def is_dask(backend: Any) -> bool:
     """Return whether a joblib backend is the Dask backend."""
-    return is_a("DaskDistributedBackend", backend)
+    return _is_a("DaskDistributedBackend", backend)
 
 
 class DaskPool(WorkerPool):
@@ -65,7 +85,7 @@ class DaskPool(WorkerPool):
         given = backend.submit_kwargs
         self._settings = {k: v for k, v in given.items() if k not in _OURS}
         self._allowed = given.get("workers")
-        self._places: list[Place] = []
+        self._places: list[_Place] = []
         self._data: Any = None
         self._call: Any = None
         self._failed_starts = 0
@@ -124,7 +144,7 @@ class DaskPool(WorkerPool):
                 "checkpoint, the search resumes where it stopped."
             )
         # An adaptive cluster starts workers only when it has tasks.
-        self._call = self._call or self._client.submit(nothing, pure=False)
+        self._call = self._call or self._client.submit(_nothing, pure=False)
         return there
 
     def _look(self) -> None:
@@ -155,9 +175,11 @@ class DaskPool(WorkerPool):
         except (KeyError, OSError, TimeoutError):  # the worker has just died
             return
         settings = {**self._settings, "workers": [address]}
-        self._places.append(Place(self._client, address, n_slots, self._data, settings))
+        self._places.append(
+            _Place(self._client, address, n_slots, self._data, settings)
+        )
 
-    def _check_start(self, place: Place) -> None:
+    def _check_start(self, place: _Place) -> None:
         """Record whether a worker has started or died, and raise any other error."""
         if place.is_known:
             return
@@ -167,7 +189,7 @@ class DaskPool(WorkerPool):
                 place.is_known, self._failed_starts = True, 0
                 self._check_process(place.process)
             return
-        if place.is_lost or is_a("KilledWorker", error):
+        if place.is_lost or _is_a("KilledWorker", error):
             self._failed_starts += 1
         elif isinstance(error, CancelledError):  # lost with another worker
             self._data = None
@@ -183,9 +205,231 @@ class DaskPool(WorkerPool):
 
     def _check_process(self, process: tuple[str, int]) -> None:
         """Raise a ValueError if stopping a late fold would end this process."""
-        if self._seconds < math.inf and process == this_process():
+        if self._seconds < math.inf and process == _this_process():
             raise ValueError(
                 "The 'fit_timeout' of RobustBayesSearchCV must be None unless folds "
                 "run in processes that can be killed. Got it with Dask workers that "
                 "are threads of this process; start the cluster with processes=True."
             )
+
+
+class _Place:
+    """A worker of the cluster, with slots for folds.
+
+    Attributes
+    ----------
+    is_lost : bool
+        Whether the worker has left the cluster.
+    was_alone : bool
+        Whether the worker was running a single fold when it was lost.
+    is_known : bool
+        Whether the outcome of the worker's start has been recorded.
+    process : tuple or None
+        Host name and process ID, or None until the worker is ready.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        address: str,
+        n_slots: int,
+        data: Any,
+        settings: dict[str, Any],
+    ) -> None:
+        self.client, self.address, self.settings = client, address, settings
+        self.is_lost = self.is_known = self.is_reserved = False
+        self.was_alone = False
+        # The worker's own copy, because copies on other workers are lost with them.
+        self.shared = client.submit(_hold, data, pure=False, **settings)
+        self.start = _Task(self, _prepare, self.shared)
+        self.process: tuple[str, int] | None = None
+        self.slots = [_DaskSlot(self) for _ in range(n_slots)]
+
+    @property
+    def n_busy(self) -> int:
+        """Number of folds whose results have not been collected."""
+        return sum(slot.fold is not None for slot in self.slots)
+
+    def trouble(self) -> BaseException | None:
+        """Return the error that occurred when the worker started, or None."""
+        future = self.start.future
+        if not future.done():
+            return None
+        if (error := future.exception()) is None:
+            self.process = future.result()
+        return error
+
+    def lose(self) -> None:
+        """Give up the worker and mark its unfinished folds as lost."""
+        if self.is_lost:
+            return
+        self.is_lost = True
+        tasks = [slot.task for slot in self.slots if slot.task is not None]
+        tasks = [task for task in tasks if not task.has_result()]
+        self.was_alone = len(tasks) == 1
+        for task in tasks:
+            task.settle(error=WorkerDiedError())
+        left = [task.there for task in [*tasks, self.start]]
+        if self.client.status == "running":
+            self.client.cancel([*left, self.shared])
+
+
+class _DaskSlot:
+    """A worker thread that fits one fold at a time."""
+
+    end_time = math.inf
+
+    def __init__(self, place: _Place) -> None:
+        self._place = place
+        self.fold: Fold | None = None
+        self.task: _Task | None = None
+
+    @property
+    def future(self) -> Future[Any] | None:
+        """The future of the current fold, or of the worker's start."""
+        if self.task is not None:
+            return self.task.future
+        start = self._place.start.future
+        return None if start.done() else start
+
+    def is_ready(self, *, alone: bool) -> bool:
+        """Return whether a fold can start now.
+
+        If `alone` is true, no other fold may run in the same process.
+        """
+        place = self._place
+        if place.is_lost or place.process is None or self.fold is not None:
+            return False
+        return not place.n_busy or not (alone or place.is_reserved)
+
+    def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
+        place = self._place
+        self.fold, place.is_reserved = fold, alone
+        self._late_time = time.monotonic() + seconds
+        self.task = _Task(place, _fit, place.shared, place.process, fold, seconds)
+
+    def is_done(self) -> bool:
+        return self.task is not None and self.task.future.done()
+
+    def take(self) -> tuple[FoldId, RawResult, float]:
+        assert self.task is not None
+        try:
+            result = self.task.future.result()
+            if isinstance(result, str) and result == _REPLACED:
+                raise WorkerDiedError
+        except (WorkerDiedError, CancelledError) as error:
+            raise self._loss(error) from None
+        except Exception as error:
+            if not _is_a("KilledWorker", error):
+                raise
+            raise self._loss(error) from None
+        finally:
+            self.task = self.fold = None
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def _loss(self, error: Exception) -> Exception:
+        """Return the error that explains why a fold has no result.
+
+        Dask also cancels a fold when the worker that stores its data is lost.
+        """
+        place = self._place
+        lives = isinstance(error, CancelledError)
+        # The scheduler is asked last.
+        lives = lives and not place.is_lost and place.address in place.client.ncores()
+        place.lose()
+        if lives:
+            return FoldLostError()
+        late = self._late_time <= time.monotonic()
+        return FoldLateError() if late else WorkerDiedError(alone=place.was_alone)
+
+
+class _Task:
+    """A task for a particular worker."""
+
+    def __init__(self, place: _Place, function: Callable[..., Any], *args: Any) -> None:
+        client = place.client
+        self.future: Future[Any] = Future()
+        self.there = client.submit(function, *args, pure=False, **place.settings)
+        client.loop.add_callback(self._fetch, client)
+
+    async def _fetch(self, client: Any) -> None:
+        try:
+            result = await client.gather(self.there, asynchronous=True)
+        except BaseException as error:
+            self.settle(error=error)
+        else:
+            self.settle(result)
+
+    def has_result(self) -> bool:
+        """Return whether the fold has finished, with or without an error."""
+        if not self.future.done():
+            return False
+        error = self.future.exception()
+        return not (isinstance(error, CancelledError) or _is_a("KilledWorker", error))
+
+    def settle(self, result: Any = None, error: BaseException | None = None) -> None:
+        """Set the outcome of the task unless it already has one."""
+        try:
+            if error is None:
+                self.future.set_result(result)
+            else:
+                self.future.set_exception(error)
+        except InvalidStateError:
+            pass
+
+
+# On the worker ------------------------------------------------------------------------
+
+
+def _nothing() -> None:
+    """Do nothing, but make an adaptive cluster start a worker."""
+
+
+def _hold(shared: Shared) -> Shared:
+    return shared
+
+
+def _this_process() -> tuple[str, int]:
+    return socket.gethostname(), os.getpid()
+
+
+def _prepare(shared: Shared) -> tuple[str, int]:
+    warm_up()
+    return _this_process()
+
+
+def _fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) -> Any:
+    """Fit a fold, or return `_REPLACED` if it was meant for another process.
+
+    If a new worker has the same address as a dead one, Dask sends the fold again.
+    """
+    if process != _this_process():
+        return _REPLACED
+    inside = parallel_config(backend="dask") if shared.job.nested else nullcontext()
+    try:
+        with inside, _Alarm(seconds):
+            return shared.fit(fold)
+    except (SystemExit, KeyboardInterrupt) as error:  # would end the worker
+        return error
+
+
+class _Alarm:
+    """Context manager that ends the process after a time limit.
+
+    It works even if other code holds the interpreter lock.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        if self._seconds < math.inf:
+            self._file = open(os.devnull, "w")  # open while the alarm is set
+            faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._file)
+
+    def __exit__(self, *error: Any) -> None:
+        if self._seconds < math.inf:
+            faulthandler.cancel_dump_traceback_later()
+            self._file.close()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from joblib.parallel import get_active_backend
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
@@ -33,16 +35,19 @@ from skrobustbo.evaluation._checks import (
     returned,
     take_folds,
 )
+from skrobustbo.evaluation._dask import DaskPool, is_dask
 from skrobustbo.evaluation._folds import Fold, Job
-from skrobustbo.evaluation._inner_threads import warn_of_idle_cores
+from skrobustbo.evaluation._inner_threads import limit_of, warn_of_idle_cores
+from skrobustbo.evaluation._joblib_pool import JoblibPool
 from skrobustbo.evaluation._out_of_fold import OutOfFold
 from skrobustbo.evaluation._plan import Batch, Plan, Running
-from skrobustbo.evaluation._pools import pool_of
 from skrobustbo.evaluation._progress import Progress, announce
 from skrobustbo.evaluation._results import results_of
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
+from skrobustbo.evaluation._timed import TimedPool
 from skrobustbo.evaluation._warm import WarmModels
+from skrobustbo.evaluation._workers import WorkerPool
 
 
 @dataclass
@@ -153,7 +158,7 @@ class SearchRun:
     def search(self) -> None:
         self._begin()
         n_splits = len(self.job.splits)
-        workers = pool_of(self.job, self.estimator, self.stops, self.schedule)
+        workers = self._workers()
         with Progress(self.estimator, self.source, self.stops) as line, workers as pool:
             inner = self.job.n_threads, pool.n_workers
             warn_of_idle_cores(self.job.estimator, *inner, self.owner)
@@ -172,6 +177,21 @@ class SearchRun:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
         told = self.callback_arguments(**self.source.progress())
         self.task.call_on_fit_task_end(**told)
+
+    def _workers(self) -> WorkerPool:
+        """Return the pool of workers that fit the folds."""
+        n_jobs, seconds = self.estimator.n_jobs, self.stops.fit_timeout
+        backend, _ = get_active_backend()
+        self.job.n_threads = limit_of(backend)
+        pre_dispatch = "n_jobs" if self.stops.on_time else self.estimator.pre_dispatch
+        if is_dask(backend):
+            limit = math.inf if seconds is None else seconds
+            return DaskPool(self.job, backend, limit, pre_dispatch, self.stops)
+        if seconds is not None:
+            return TimedPool(self.job, n_jobs, seconds, self.stops)
+        if self.schedule.is_live:
+            pre_dispatch = "n_jobs"
+        return JoblibPool(self.job, n_jobs, self.stops, pre_dispatch)
 
     def _begin(self) -> None:
         """Print the plan of the search and start its callback task."""

@@ -27,7 +27,6 @@ from skrobustbo.evaluation import (
     SearchRun,
     Stops,
     _dask,
-    _dask_workers,
 )
 
 distributed = pytest.importorskip("distributed")
@@ -64,7 +63,7 @@ def local_cluster(n_workers=2, n_threads=1, **settings):
 @pytest.fixture(scope="module")
 def cluster():
     with local_cluster() as made, distributed.Client(made) as client:
-        client.run(__import__, "skrobustbo.evaluation._dask_workers")
+        client.run(__import__, "skrobustbo.evaluation._dask")
         yield client
 
 
@@ -240,7 +239,7 @@ def test_a_cluster_without_workers_ends_the_search(monkeypatch):
 
 def test_workers_that_die_while_they_get_ready_end_the_search(cluster, monkeypatch):
     monkeypatch.setattr(_dask, "STARTS", 1)
-    monkeypatch.setattr(_dask_workers, "prepare", lambda shared: os._exit(1))
+    monkeypatch.setattr(_dask, "_prepare", lambda shared: os._exit(1))
     with (
         parallel_config(backend="dask"),
         pytest.raises(RuntimeError, match=r"died [23] times in a row"),
