@@ -180,8 +180,6 @@ class Plan:
             candidate.is_over = self._is_over(candidate)
         if candidate.n_used in candidate.errors and not candidate.is_over:
             raise candidate.errors[candidate.n_used]
-        if candidate.is_over:
-            self._replace([fold for fold in self.waiting if fold.candidate != number])
         if self._schedule.racing is not None:
             self._sort()
         return candidate.is_over
@@ -277,14 +275,11 @@ class Plan:
         # A fold comes back when its worker dies; by then, its candidate may be
         # finished.
         needed = [fold for fold in self.waiting if self.needs(fold)]
-        self._replace(sorted(needed, key=self._rank))
+        # In place, because the workers have a reference to it.
+        self.waiting.clear()
+        self.waiting.extend(sorted(needed, key=self._rank))
 
     def _rank(self, fold: Fold) -> tuple[int, bool, float, int]:
         candidate = self._candidates[fold.candidate]
         ahead, is_new = fold.split - candidate.n_used, not candidate.n_used
         return ahead, is_new, -candidate.chance, fold.candidate
-
-    def _replace(self, folds: Sequence[Fold]) -> None:
-        # In place, because the workers have a reference to it.
-        self.waiting.clear()
-        self.waiting.extend(folds)
