@@ -71,14 +71,9 @@ class DaskPool(WorkerPool):
     pause = POLL
 
     def __init__(
-        self,
-        job: Job,
-        backend: Any,
-        seconds: float,
-        pre_dispatch: int | str,
-        stops: Stops,
+        self, job: Job, backend: Any, stops: Stops, pre_dispatch: int | str
     ) -> None:
-        super().__init__(job, seconds, stops)
+        super().__init__(job, stops)
         self._backend, self._client = backend, backend.client
         self._pre_dispatch = pre_dispatch
         self._patience = max(PATIENCE, backend.wait_for_workers_timeout or 0.0)

@@ -55,7 +55,7 @@ class JoblibPool(WorkerPool):
         stops: Stops,
         pre_dispatch: int | str = "n_jobs",
     ) -> None:
-        super().__init__(job, math.inf, stops)
+        super().__init__(job, stops)
         self._n_jobs = n_jobs
         self.n_workers = int(effective_n_jobs(n_jobs))
         job.nested = leaves_cores(self.n_workers)

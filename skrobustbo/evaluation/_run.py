@@ -166,8 +166,8 @@ class SearchRun:
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
             plan = Plan(self.schedule, n_splits, self.ask, self.tell)
-            plan.fill()
-            line.begin()
+            if plan.fill():
+                line.begin()
             for key, raw in self.stops.guard(pool.run(plan.waiting, plan.needs)):
                 if plan.take(key, self._keep(key, raw)):
                     plan.fill()
@@ -180,18 +180,17 @@ class SearchRun:
 
     def _workers(self) -> WorkerPool:
         """Return the pool of workers that fit the folds."""
-        n_jobs, seconds = self.estimator.n_jobs, self.stops.fit_timeout
+        job, stops, n_jobs = self.job, self.stops, self.estimator.n_jobs
         backend, _ = get_active_backend()
-        self.job.n_threads = limit_of(backend)
-        pre_dispatch = "n_jobs" if self.stops.on_time else self.estimator.pre_dispatch
+        job.n_threads = limit_of(backend)
+        pre_dispatch = "n_jobs" if stops.on_time else self.estimator.pre_dispatch
         if is_dask(backend):
-            limit = math.inf if seconds is None else seconds
-            return DaskPool(self.job, backend, limit, pre_dispatch, self.stops)
-        if seconds is not None:
-            return TimedPool(self.job, n_jobs, seconds, self.stops)
+            return DaskPool(job, backend, stops, pre_dispatch)
+        if stops.fit_timeout < math.inf:
+            return TimedPool(job, n_jobs, stops)
         if self.schedule.is_live:
             pre_dispatch = "n_jobs"
-        return JoblibPool(self.job, n_jobs, self.stops, pre_dispatch)
+        return JoblibPool(job, n_jobs, stops, pre_dispatch)
 
     def _begin(self) -> None:
         """Print the plan of the search and start its callback task."""

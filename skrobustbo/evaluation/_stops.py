@@ -63,6 +63,8 @@ class Stops:
 
     Attributes
     ----------
+    fit_timeout : float
+        Time limit for each fold; infinite if there is none.
     reason : str
         "max_time", "interrupted", or "" if the search has not ended early.
     """
@@ -75,7 +77,7 @@ class Stops:
         interruptible: bool = False,
     ) -> None:
         self.max_time = max_time
-        self.fit_timeout = None if fit_timeout is None else _waitable(fit_timeout)
+        self.fit_timeout = math.inf if fit_timeout is None else _waitable(fit_timeout)
         seconds = math.inf if max_time is None else _waitable(max_time)
         self._end = time.monotonic() + seconds
         self._interruptible = interruptible

@@ -46,11 +46,9 @@ class TimedPool(WorkerPool):
         If worker processes cannot be started on this machine.
     """
 
-    def __init__(
-        self, job: Job, n_jobs: int | None, seconds: float, stops: Stops
-    ) -> None:
+    def __init__(self, job: Job, n_jobs: int | None, stops: Stops) -> None:
         _check_local()
-        super().__init__(job, seconds, stops)
+        super().__init__(job, stops)
         self._workers: list[_Worker] = []
         self.n_workers = int(effective_n_jobs(n_jobs))
 

@@ -152,8 +152,8 @@ class WorkerPool:
     #: Longest time between two checks of the workers, in seconds.
     pause = math.inf
 
-    def __init__(self, job: Work, seconds: float, stops: Stops) -> None:
-        self._job, self._seconds, self._stops = job, seconds, stops
+    def __init__(self, job: Work, stops: Stops) -> None:
+        self._job, self._stops, self._seconds = job, stops, stops.fit_timeout
         self._workers: Sequence[SoloWorker] = []
         self._deaths: dict[FoldId, int] = {}  # deaths of suspects running alone
         self._guilty: dict[int, str] = {}  # candidates, and why

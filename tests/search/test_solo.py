@@ -54,7 +54,7 @@ class FakeWorker:
 
 class FakePool(WorkerPool):
     def __init__(self, script, n_workers=2, **settings):
-        super().__init__(FakeJob(**settings), math.inf, Stops())
+        super().__init__(FakeJob(**settings), Stops())
         self._workers = [FakeWorker(self) for _ in range(n_workers)]
         self.script, self.started = script, []
 
