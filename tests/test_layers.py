@@ -295,7 +295,7 @@ BUDGET = {
     "acquisition": 560,
     "checkpoint": 1340,
     "displays": 2265,
-    "evaluation": 2470,
+    "evaluation": 2360,
     "functional": 220,
     "integrations": 1125,
     "kernels": 690,
