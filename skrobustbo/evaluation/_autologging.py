@@ -10,7 +10,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    nullcontext,
+)
 from threading import Lock
 from typing import Any
 
@@ -37,8 +42,9 @@ class _Switch:
         """Create a new lock, because the old one may stay locked in a forked child."""
         self.lock = Lock()
 
-    def turn_off(self, mlflow: Any) -> None:
-        """Turn autologging off, unless it is already off."""
+    @contextmanager
+    def turned_off(self, mlflow: Any) -> Iterator[None]:
+        """Turn autologging off in a context, unless it is already off."""
         with self.lock:
             if not self.n and not getattr(
                 mlflow, "_AUTOLOGGING_GLOBALLY_DISABLED", False
@@ -47,13 +53,13 @@ class _Switch:
                     getattr(mlflow, "disable_autologging", nullcontext)()
                 )
             self.n += 1
-
-    def give_back(self) -> None:
-        """Turn autologging on again if no other thread needs it to be off."""
-        with self.lock:
-            self.n -= 1
-            if not self.n:
-                self.off.close()
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.n -= 1
+                if not self.n:
+                    self.off.close()
 
 
 _switch = _Switch()
@@ -61,15 +67,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_switch.renew_lock)
 
 
-@contextmanager
-def no_autologging() -> Iterator[None]:
+def no_autologging() -> AbstractContextManager[None]:
     """Return a context manager that turns MLflow's autologging off."""
     mlflow = sys.modules.get("mlflow.utils.autologging_utils")
-    if mlflow is None:
-        yield
-        return
-    _switch.turn_off(mlflow)
-    try:
-        yield
-    finally:
-        _switch.give_back()
+    return nullcontext() if mlflow is None else _switch.turned_off(mlflow)

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, InvalidStateError
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any, Self
 
 from joblib import parallel_config
@@ -366,13 +366,11 @@ class _Task:
 
     def settle(self, result: Any = None, error: BaseException | None = None) -> None:
         """Set the outcome of the task unless it already has one."""
-        try:
+        with suppress(InvalidStateError):
             if error is None:
                 self.future.set_result(result)
             else:
                 self.future.set_exception(error)
-        except InvalidStateError:
-            pass
 
 
 # On the worker ------------------------------------------------------------------------
