@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from skrobustbo._names import short_names
+from skrobustbo._text import setting
 from skrobustbo._trials import COLUMNS, Evaluation, Trial
 from skrobustbo.model_selection._parameters import placeholder
 from skrobustbo.model_selection._settings import Search
@@ -43,10 +45,18 @@ def default_of(
             return Evaluation(Trial(point)), ""
     trial = Trial(params, branch=-1, label=DEFAULT)
     said = {part: getattr(trial, part) for part in COLUMNS.values()}
+    outside = values_outside(space.branches[0], params)
+    which = f" ({settings(outside)})" if outside and len(space.branches) == 1 else ""
     return Evaluation(trial, said=said, number=0), (
-        "candidate 0 is the estimator as given: outside the space, so no model learnt "
-        "from it"
+        f"candidate 0 is the estimator as given: outside the space{which}, so no model "
+        "learnt from it"
     )
+
+
+def settings(params: Params) -> str:
+    """Return the text for some parameter values."""
+    short = short_names(list(params))
+    return ", ".join(f"{short[name]} = {setting(v)}" for name, v in params.items())
 
 
 def values_outside(space: Space, params: Params) -> Params:

@@ -17,6 +17,7 @@ from skrobustbo._names import short_names
 from skrobustbo._trials import Evaluation, is_constant, rounding
 from skrobustbo.acquisition import distances
 from skrobustbo.evaluation import FoldEffects
+from skrobustbo.model_selection._default import default_among
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._limits import goes_on, largest_of
 from skrobustbo.model_selection._refit import standard_error
@@ -260,6 +261,13 @@ class Findings:
         return self.best is not None and self.owners[self.best] < 0
 
     @property
+    def may_gain_nothing(self) -> bool:
+        """Whether the interval of the gain over the untuned estimator contains 0."""
+        low, _ = getattr(self.search, "gain_interval_", (math.nan, math.nan))
+        tuned = self.highest != default_among(self.notes.trials)
+        return tuned and low <= 0 and not callable(self.search.refit)
+
+    @property
     def _winner(self) -> int:
         return 0 if self.best is None else max(0, self.owners[self.best])
 
@@ -391,10 +399,14 @@ class Findings:
 
     @property
     def has_settled(self) -> bool:
-        """Whether the remaining gain is no larger than the noise in the scores."""
+        """Whether the remaining gain is no larger than the noise in the scores.
+
+        If the expected gain is unknown, its upper bound decides.
+        """
         gain, noise = self.prospects
-        if gain <= noise and is_spread(self.notes.optimizer, len(self.scores)):
-            return True
+        if math.isfinite(gain):
+            spread = is_spread(self.notes.optimizer, len(self.scores))
+            return bool(gain <= noise and spread)
         left = self.left_to_gain
         return left is not None and left <= self.standard_error
 

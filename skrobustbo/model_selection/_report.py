@@ -10,11 +10,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from skrobustbo._names import be, count, every, printable
 from skrobustbo._text import clipped, duration, setting, short, with_error
 from skrobustbo._trials import rounding
-from skrobustbo.model_selection._default import default_among, values_outside
+from skrobustbo.model_selection._default import (
+    default_among,
+    settings,
+    values_outside,
+)
 from skrobustbo.model_selection._ends import ENDS
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import AHEAD, Edge, Findings
@@ -315,6 +320,11 @@ def _advice(found: Findings) -> Iterator[str]:
         return
     if found.default_won:
         yield _contain(found)
+    elif found.may_gain_nothing:
+        yield (
+            "tuning may have gained nothing, as the interval of the gain contains 0: "
+            "refit=default_unless_better keeps the untuned estimator in doubt"
+        )
     yield from _widen(found)
     if found.improving and reason not in ("space_exhausted", "interrupted"):
         more = "max_time" if reason == "max_time" else "n_iter"
@@ -323,8 +333,8 @@ def _advice(found: Findings) -> Iterator[str]:
     gain = found.left_to_gain
     if found.noisy and (gain is None or gain > rounding(found.so_far[-1])):
         yield (
-            "use more folds or repeat them (RepeatedKFold): on the same folds, most "
-            "initial candidates cannot be distinguished from the best"
+            f"{_more_folds(found)}: on the same folds, most initial candidates cannot "
+            "be distinguished from the best"
         )
     # Failures hide which parameters matter.
     idle = [] if look else [found.short[name] for name in found.idle]
@@ -336,6 +346,14 @@ def _advice(found: Findings) -> Iterator[str]:
         )
 
 
+def _more_folds(found: Findings) -> str:
+    """Return advice to score candidates on more folds."""
+    if hasattr(found.search.cv, "n_repeats"):
+        return "repeat the folds more often (n_repeats)"
+    classes = "Stratified" if is_classifier(found.search.estimator) else ""
+    return f"use more folds or repeat them (Repeated{classes}KFold)"
+
+
 def _contain(found: Findings) -> str:
     """Return advice for an untuned estimator that is best and outside the space."""
     says = "widen the space to contain the best candidate, the estimator as given"
@@ -343,8 +361,7 @@ def _contain(found: Findings) -> str:
     outside = values_outside(found.branch, found.params[found.best or 0])
     if not outside or len(found.shares) > 1:
         return says
-    named = [f"{found.short[name]} = {setting(v)}" for name, v in outside.items()]
-    says += f" (outside: {', '.join(named)})"
+    says += f" (outside: {settings(outside)})"
     if any(getattr(dimensions[k], "log", False) and v == 0 for k, v in outside.items()):
         says += "; a log range cannot contain 0, so lower its end, or drop log=True"
     return says
@@ -356,14 +373,16 @@ def _nothing(found: Findings) -> str:
         return "nothing: no other point is left"
     if n < _TELLING or n <= found.n_initial:
         return f"raise n_iter: {count(n, 'candidate')} cannot show much"
-    if found.has_settled:
-        return "nothing in particular: the search has settled inside its space"
     gain, noise = found.prospects
     if gain > noise:
         return (
             f"raise n_iter: {AHEAD} more candidates are expected to gain more than the "
             "noise"
         )
+    if found.has_settled:
+        less = f": {AHEAD} more candidates are expected to gain less than the noise"
+        says = less if math.isfinite(gain) else ", as its models allow little more"
+        return f"nothing in particular: the search has settled{says}"
     return (
         "nothing in particular: the last quarter of the candidates brought no clear "
         "gain, but the models do not rule one out; raise n_iter if fits are cheap"

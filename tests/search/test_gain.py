@@ -11,7 +11,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skrobustbo import Integer, Real, RobustBayesSearchCV, one_standard_error
+from skrobustbo import (
+    Integer,
+    Real,
+    RobustBayesSearchCV,
+    default_unless_better,
+    one_standard_error,
+)
 from skrobustbo.model_selection._bootstrap import score_of_winner
 from skrobustbo.model_selection._honest import corrected
 
@@ -194,3 +200,14 @@ def test_on_average_it_is_the_true_gain(spread):
     limit = max(0.25 * np.mean(raw), 0.5 * math.sqrt(2 / 150))
     assert abs(np.mean(errors)) < limit
     assert np.mean(covered) > 0.9
+
+
+def test_the_report_says_if_tuning_may_have_gained_nothing():
+    search = tree_search(honest_score=True).fit(X, y)
+    says = "tuning may have gained nothing, as the interval of the gain contains 0"
+    for low, expected in [(-0.01, True), (0.0, True), (0.01, False)]:
+        search.gain_interval_ = (low, 0.1)
+        assert (says in " ".join(search.report().split())) is expected
+    search.gain_interval_ = (-0.01, 0.1)
+    search.refit = default_unless_better
+    assert says not in " ".join(search.report().split())

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import ElasticNet, Ridge
 from sklearn.metrics import check_scoring
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -653,9 +654,11 @@ def test_still_improving():
 def test_noise_that_dominates():
     space = {"a": Real(0.2, 0.21)}
     noisy = fitted(Shaped(noise=3.0), space, n_iter=12, policy="random")
-    assert "RepeatedKFold" in section(noisy.report(), "Next")
+    assert "RepeatedStratifiedKFold" in section(noisy.report(), "Next")
+    noisy.set_params(cv=RepeatedStratifiedKFold(n_repeats=2, n_splits=2)).fit(X, y)
+    assert "repeat the folds more often" in section(noisy.report(), "Next")
     # The same noise in every candidate cancels when folds are compared.
-    assert "RepeatedKFold" not in fitted(Shaped(noise=0.0)).report()
+    assert "repeat" not in fitted(Shaped(noise=0.0)).report()
 
 
 def test_parameters_that_do_not_matter():
