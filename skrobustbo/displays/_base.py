@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skrobustbo._names import shown, wrong
 from skrobustbo.displays._scales import Scale, pooled
-from skrobustbo.displays._style import Look, Ticks, look_of, place_of, pyplot, settle
+from skrobustbo.displays._style import Look, look_of, place_of, pyplot
 from skrobustbo.displays._text import is_estimator, short_names, unlike
 from skrobustbo.space import constants, is_number, plain
 
@@ -53,7 +53,6 @@ class Drawing:
                 self._draw_key(look, self.figure_)
             if self.branch_name and ax is None:
                 look.title(self.figure_, self.branch_name)
-            settle(self.figure_, look.parts)
         return self
 
     @property
@@ -69,7 +68,7 @@ class Drawing:
         """Add a legend to the figure if the panels have none."""
 
     def _draw(self, look: Look, ax: Any) -> None:
-        """Draw the data, and add the parts that must be fitted to `look.parts`."""
+        """Draw the data."""
         raise NotImplementedError
 
 
@@ -116,13 +115,11 @@ class Display(Drawing):
             options.setdefault("value_name", metric_name(search))
         return cls.from_optimizer(optimizer, ax=ax, **options)
 
-    def _frame(
-        self, look: Look, limits: tuple[float, float], x: str, ticks: Ticks
-    ) -> None:
+    def _frame(self, look: Look, limits: tuple[float, float], x: str) -> None:
         """Set up the axes of a display that shows values in a single panel."""
         self.ax_.set_ylim(limits)
         look.dress(self.ax_, x=x, y=self.value_name)
-        look.parts += [ticks, Ticks(self.ax_.yaxis)]
+        look.numbers(self.ax_.yaxis)
         look.explain(self.ax_)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._importance import most_important
 from skrobustbo.displays._scales import Scale, drawable
-from skrobustbo.displays._style import Look, Ticks, panels
+from skrobustbo.displays._style import Look, panels
 
 #: Default number of panels per side, because smaller panels are unreadable.
 _MOST = 5
@@ -53,7 +53,7 @@ class EvaluationsDisplay(Display):
     Attributes
     ----------
     axes_ : array of matplotlib axes, shape (n_names, n_names)
-        Entries above the diagonal are None, because this area contains the legend.
+        Entries above the diagonal are None.
     figure_ : matplotlib figure
 
     Examples
@@ -126,7 +126,7 @@ class EvaluationsDisplay(Display):
         )
 
     def _height(self, look: Look) -> float:
-        return 0.95 if len(self.names) > 1 else 0.6
+        return 1.0 if len(self.names) > 1 else 0.6
 
     def _draw(self, look: Look, ax: Any) -> None:
         n = len(self.names)
@@ -134,8 +134,14 @@ class EvaluationsDisplay(Display):
         for row in range(n):
             for column in range(row + 1):
                 self._draw_panel(look, row, column)
-        self._draw_corner(look)
-        self.axes_[np.triu_indices(n, 1)] = None
+        if np.isfinite(self.values).any():
+            colours = look.value_colours(self.values)
+            every = list(self.axes_.ravel())
+            look.colour_bar(colours, self.value_name, every, "top")
+        above = np.triu_indices(n, 1)
+        for unused in self.axes_[above]:
+            unused.set_axis_off()
+        self.axes_[above] = None
         self.figure_.align_ylabels(list(self.axes_[:, 0]))
         self.figure_.align_xlabels(list(self.axes_[-1]))
 
@@ -143,14 +149,11 @@ class EvaluationsDisplay(Display):
         ax, n = self.axes_[row, column], len(self.names)
         across, up = (self.scales[self.names[i]] for i in (column, row))
         below, beside = row == n - 1, column == 0
-        most = max(2, min(6, int(1.6 * look.width / n)))
-        wrap = max(6, min(18, int(0.85 * self._cell(look) / (0.6 * look.size))))
         name = "tries" if row == 0 else up.short
         look.dress(
             ax, x=across.short if below else "", y=name if beside else "", grid=""
         )
-        upright = {"rotation": 90} if n > 2 else {}
-        look.parts.append(Ticks(ax.xaxis, across, most, wrap, text=upright))
+        look.ticks(ax.xaxis, across, upright=n > 2)
         if row == column:
             self._draw_histogram(ax, look, column)
             # Readers only compare heights, and numbers would take too much room.
@@ -159,42 +162,17 @@ class EvaluationsDisplay(Display):
             self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
             if not np.isfinite(self.positions[:, [column, row]]).all(axis=1).any():
                 look.note(ax, "no candidate\nhas both", 0.7)
-            look.parts.append(Ticks(ax.yaxis, up, most, wrap))
+            look.ticks(ax.yaxis, up)
         ax.tick_params(axis="x", labelbottom=below)
         ax.tick_params(axis="y", labelleft=beside)
 
-    def _cell(self, look: Look) -> float:
-        """Return the approximate width of a panel in points."""
-        return 72 * 0.7 * look.width / len(self.names)
-
-    def _draw_corner(self, look: Look) -> None:
-        """Draw the colour bar in the corner, and a legend below it."""
-        n = len(self.names)
-        for unused in self.axes_[np.triu_indices(n, 1)]:
-            unused.set_axis_off()
-        colours = look.value_colours(self.values)
-        if n == 1:
-            look.colour_bar(colours, self.value_name, self.axes_[0, 0])
-            return
-        # Below the colour bar, with as much room for its label as possible.
-        key = self.axes_[min(2, n - 2), n - 1]
-        dot = {"ls": "none", "color": look.ink, "mew": 0.9 * look.line}
-        key.plot([], [], marker="o", ms=0.6 * look.dot, label="early", **dot)
-        key.plot([], [], marker="o", ms=1.2 * look.dot, label="late", **dot)
-        key.plot([], [], marker="o", ms=1.5 * look.dot, mfc="none", label="best", **dot)
-        if np.isnan(self.values).any():
-            cross = {**dot, "color": look.failure, "label": "failed"}
-            key.plot([], [], marker="x", ms=look.dot, **cross)
-        place = {"loc": "upper right" if n > 2 else "lower right", "frameon": False}
-        key.legend(fontsize=0.9 * look.size, **place).set_in_layout(False)
-        if not np.isfinite(self.values).any():
-            return
-        corner = self.axes_[0, n - 1]
-        left = -1.0 if n > 3 else 0.05
-        right = 1.0 - 1.8 * look.size / self._cell(look)  # half the width of a number
-        bar = corner.inset_axes((left, 0.85, right - left, 0.1))
-        bar.set_in_layout(False)
-        look.colour_bar(colours, self.value_name, corner, bar)
+    def _draw_key(self, look: Look, figure: Any) -> None:
+        dot = {"ls": "none", "color": look.ink, "mew": 0.9 * look.line, "marker": "o"}
+        ax = self.axes_[-1, 0]
+        ax.plot([], [], ms=0.6 * look.dot, label="early", **dot)
+        ax.plot([], [], ms=1.2 * look.dot, label="late", **dot)
+        ax.plot([], [], ms=1.5 * look.dot, mfc="none", label="best", **dot)
+        look.legend(figure, [ax], loc="outside lower left")
 
     def _draw_histogram(self, ax: Any, look: Look, column: int) -> None:
         scale = self.scales[self.names[column]]
@@ -218,7 +196,8 @@ class EvaluationsDisplay(Display):
         size = (look.dot * small * np.linspace(0.7, 1.7, n)) ** 2
         colours = look.value_colours(self.values)
         cross = {"marker": "x", "color": look.failure, "lw": 0.6 * look.line}
-        ax.scatter(x[failed], y[failed], s=0.6 * size[failed], **cross)
+        label = "failed" if failed.any() else None
+        ax.scatter(x[failed], y[failed], s=0.6 * size[failed], label=label, **cross)
         dot = {"lw": 0.4, "color": colours.to_rgba(shown[~failed])}
         ax.scatter(x[~failed], y[~failed], s=size[~failed], edgecolor=look.paper, **dot)
         # A candidate stopped by a race is never the best.

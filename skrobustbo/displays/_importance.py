@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._style import Look, Ticks, panels
+from skrobustbo.displays._style import Look, panels, side_of
 from skrobustbo.displays._text import short_names
 
 #: The positions of points in each parameter, and the group of each point.
@@ -143,7 +143,8 @@ class ImportanceDisplay(Display):
     def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
         self.ax_ = axes[0, 0]
-        bars = self._bars()[: max(1, look.room(self.ax_))]
+        room = int(side_of(self.ax_.yaxis) / (1.15 * look.size))
+        bars = self._bars()[: max(1, room)]
         colours = (look.palette[0], look.palette[1], "grey")
         for kind, name in enumerate(("alone", "together", "")):
             rows = [i for i, bar in enumerate(bars) if bar[2] == kind]
@@ -159,7 +160,8 @@ class ImportanceDisplay(Display):
         self.ax_.set_xlim(0, min(most * 1.2 + 8, 112))
         look.dress(self.ax_, x="importance (%)", grid="x")
         scale = Scale("", "", "category", labels=tuple(label for label, *_ in bars))
-        look.parts += [Ticks(self.ax_.xaxis, most=5), Ticks(self.ax_.yaxis, scale)]
+        look.numbers(self.ax_.xaxis)
+        look.ticks(self.ax_.yaxis, scale)
         if self.together:
             look.explain(self.ax_)
         self.ax_.invert_yaxis()

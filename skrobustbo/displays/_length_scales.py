@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Records, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._style import Look, Ticks, panels
+from skrobustbo.displays._style import Look, panels
 from skrobustbo.displays._text import plain_text
 
 _BINS = 15
-#: Maximum characters per line of a label.
-_LABEL = 22
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -181,11 +179,9 @@ class LengthScaleDisplay(Display):
         look.dress(side, x="use (%)", grid="x")
         first, last = self.numbers[[0, -1]] if len(self.numbers) else (1, 1)
         main.set_xlim(first - 0.5, last + 0.5)
-        look.parts += [
-            Ticks(main.xaxis, whole=True),
-            Ticks(side.xaxis, most=4),
-            Ticks(main.yaxis, scale, wrap=_LABEL),
-        ]
+        look.numbers(main.xaxis, whole=True)
+        look.numbers(side.xaxis)
+        look.ticks(main.yaxis, scale)
         look.explain(main)
         side.tick_params(axis="y", labelleft=False, length=0)
         if scale.kind == "category":

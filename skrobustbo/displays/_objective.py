@@ -20,14 +20,14 @@ from skrobustbo.displays._scales import (
     padded,
     value_range,
 )
-from skrobustbo.displays._style import Legend, Look, Ticks, panels
+from skrobustbo.displays._style import Look, panels
 
 #: Default number of panels.
 _MOST = 6
 #: Width in inches from which three panels fit side by side.
 _WIDE = 5.5
-#: Maximum characters per line of a category label.
-_WRAP = 12
+#: Number of categories above which a panel has the full width.
+_MANY = 12
 #: Number of grid points along one parameter, along each of two, and in spaces without
 #: slices.
 _LINE, _MAP, _POINTS = 121, 41, 256
@@ -160,53 +160,46 @@ class ObjectiveDisplay(Display):
         return objective(self)
 
     def _n_columns(self, look: Look) -> int:
-        pairs = any(len(one.names) == 2 for one in self.slices)
         names = [name for one in self.slices for name in one.names]
-        n_columns = min(len(names), 3 if look.width >= _WIDE and not pairs else 2)
         # Upright labels of many categories need a panel of their full width.
-        most = max(len(self.scales[name].labels) for name in names)
-        room = int(0.9 * look.width * 72 / look.size / max(most, 1))
-        return max(1, min(n_columns, room))
+        if any(len(self.scales[name].labels) > _MANY for name in names):
+            return 1
+        pairs = len(names) > len(self.slices)
+        return min(len(names), 3 if look.width >= _WIDE and not pairs else 2)
 
-    def _rows(self, look: Look) -> list[list[tuple[Slice, int] | None]]:
-        """Return the panels by row, each as a slice and a part number, or None."""
-        n_columns = self._n_columns(look)
+    def _cells(self, n_columns: int) -> list[tuple[Slice, int] | None]:
+        """Return the panels, each as a slice and a part number, or None."""
         found: list[tuple[Slice, int] | None] = []
         for one in self.slices:
             if len(one.names) == 2:  # both maps in one row
                 found += [None] * (len(found) % n_columns)
             found += [(one, part) for part in range(len(one.names))]
-        found += [None] * (-len(found) % n_columns)
-        return [found[i : i + n_columns] for i in range(0, len(found), n_columns)]
+        return found + [None] * (-len(found) % n_columns)
 
     def _height(self, look: Look) -> float:
-        rows = self._rows(look)
-        n_columns = len(rows[0])
-        height = (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * len(rows)
-        # Lengths of categories whose labels may be upright.
-        longest = [
-            max(self.scales[panel[0].names[0]].longest for panel in row if panel)
-            for row in rows
-        ]
-        return height + look.lines(2.5 + 0.25 * sum(min(n, 26) for n in longest))
+        n = self._n_columns(look)
+        height = 0.7 if n == 1 else 0.85 / n + 0.05
+        # Labels of categories may be upright.
+        across = [self.scales[one.names[0]] for one in self.slices]
+        letters = sum(min(scale.longest, 26) for scale in across) / n
+        return height * len(self._cells(n)) / n + look.lines(2.5 + 0.25 * letters)
 
     def _draw(self, look: Look, ax: Any) -> None:
-        rows = self._rows(look)
-        shape = len(rows), len(rows[0])
+        n = self._n_columns(look)
+        cells = self._cells(n)
+        shape = len(cells) // n, n
         self.figure_, grid = panels(ax, *shape, height=self._height(look))
-        for row, line in zip(rows, grid, strict=True):
-            for column, (panel, place) in enumerate(zip(row, line, strict=True)):
-                if panel is None:
-                    place.set_axis_off()
-                elif len(panel[0].names) == 2:
-                    self._draw_map(look, place, *panel, column == 0)
-                else:
-                    self._draw_single(look, place, panel[0], column == 0)
-        self.axes_ = grid[[[panel is not None for panel in row] for row in rows]]
+        for i, (cell, place) in enumerate(zip(cells, grid.flat, strict=True)):
+            if cell is None:
+                place.set_axis_off()
+            elif len(cell[0].names) == 2:
+                self._draw_map(look, place, *cell, i % n == 0)
+            else:
+                self._draw_single(look, place, cell[0], i % n == 0)
+        self.axes_ = grid.ravel()[[cell is not None for cell in cells]]
 
     def _draw_key(self, look: Look, figure: Any) -> None:
-        place = {"loc": "outside lower left", "fontsize": 0.9 * look.size}
-        look.parts.append(Legend(figure, self.axes_, place))
+        look.legend(figure, self.axes_, loc="outside lower left")
 
     @property
     def point_name(self) -> str:
@@ -253,7 +246,8 @@ class ObjectiveDisplay(Display):
         ax.set_ylim(self.limits)
         look.dress(ax, x=scale.short, y=self.value_name if left else "")
         ax.tick_params(axis="y", labelleft=left)
-        look.parts += [Ticks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _WRAP)]
+        look.numbers(ax.yaxis)
+        look.ticks(ax.xaxis, scale)
 
     def _draw_map(self, look: Look, ax: Any, one: Slice, part: int, left: bool) -> None:
         """Draw the map of the mean or the standard deviation, and the trials."""
@@ -279,9 +273,9 @@ class ObjectiveDisplay(Display):
         star = {"marker": "*", "color": look.palette[1], "edgecolor": "white"}
         place = across.position(self.params), up.position(self.params)
         ax.scatter(*place, s=5 * size, lw=edge, zorder=4, label=self.point_name, **star)
-        look.parts.append(Ticks(ax.xaxis, across, 5, _WRAP))
-        look.parts.append(Ticks(ax.yaxis, up, 5, _WRAP))
-        look.colour_bar(mesh, label, ax)
+        look.ticks(ax.xaxis, across)
+        look.ticks(ax.yaxis, up)
+        look.colour_bar(mesh, label, [ax])
 
 
 def _asked(cls: str, tried: Tried, parameters: Any) -> list[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo.displays._scales import Array, Scale, drawable, filled_range
-from skrobustbo.displays._style import importing
+from skrobustbo.displays._style import UNTUNED, importing
 from skrobustbo.displays._text import broken, full_text
 
 # Readable on light and dark pages, because the background is transparent.
@@ -21,9 +21,6 @@ _FAILED = "#D55E00"
 _SHARES, _RGB = (0.0, 0.5, 1.0), ((150, 150, 150), (86, 165, 220), (0, 90, 181))
 #: Maximum characters per line of a category, and of a name or value on hover.
 _WRAP, _HOVER = 14, 60
-#: Where lines in parallel coordinates leave a parameter, below its ticks.
-_BELOW = 0.42
-_DOT = 7
 #: Maximum number of numeric ticks.
 _TICKS = 7
 
@@ -153,6 +150,9 @@ def _add_curve(figure: Any, curve: Any, i: int, name: str, floor: float) -> None
     if curve.gain is not None:
         band = {"fillcolor": colour, "opacity": 0.15, "line_width": 0}
         figure.add_shape(type="rect", **curve.gain, **band)
+    if math.isfinite(curve.untuned):
+        line = {"color": colour, "dash": "dot"}
+        figure.add_hline(curve.untuned, line=line, annotation_text=UNTUNED)
     triples = zip(curve.params, curve.values, curve.numbers.tolist(), strict=True)
     spread = 2 * curve.value_stds
     _add_values(
@@ -263,21 +263,17 @@ def parallel(display: Any) -> Any:
     figure = new_figure()
     values = drawable(display.values)
     low, high = filled_range(values)
-    rails = np.arange(len(display.names), dtype=float)
-    for rail, name in enumerate(display.names):
-        _add_ticks(figure, display.scales[name], float(rail))
+    for place, name in enumerate(display.names):
+        _add_ticks(figure, display.scales[name], place)
     order = np.argsort(np.where(np.isnan(values), -np.inf, values), kind="stable")
     for i in order.tolist():
         failed = bool(np.isnan(values[i]))
         colour = _FAILED if failed else _colour((values[i] - low) / (high - low))
-        x, y, sizes = _broken_path(display.positions[i], rails)
-        symbol = "x" if failed else "circle"
         figure.add_scatter(
-            x=x,
-            y=y,
+            y=display.positions[i],
             mode="lines+markers",
             line={"color": colour, "dash": "dot" if failed else "solid"},
-            marker={"symbol": symbol, "color": colour, "size": sizes},
+            marker={"symbol": "x" if failed else "circle", "color": colour},
             text=hover(display.params[i], values[i], display.value_name, i + 1),
             hoverinfo="text",
             name=f"candidate {i + 1}",
@@ -288,43 +284,25 @@ def parallel(display: Any) -> Any:
     none = {"x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip"}
     marker = {"color": [low], "colorbar": title, **bar}
     figure.add_scatter(marker=marker, showlegend=False, **none)
-    names = [_label(display.scales[name].short, 20) for name in display.names]
+    names = [_label(display.scales[name].short) for name in display.names]
     figure.update_layout(
-        height=110 * len(rails) + 100,
-        xaxis={"visible": False, "range": [-0.02, 1.02]},
-        yaxis={
-            "tickvals": rails.tolist(),
-            "ticktext": names,
-            "range": [len(rails) - 0.4, -0.4],
-        },
+        height=500,
+        xaxis={"tickvals": list(range(len(names))), "ticktext": names},
+        yaxis={"visible": False, "range": [0, 1]},
     )
     figure = _dressed(figure)
-    figure.update_yaxes(gridwidth=2, showline=False)  # the grid lines are the rails
+    figure.update_xaxes(gridwidth=2, showline=False)  # the grid lines are the axes
     return figure
 
 
-def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[int]]:
-    """Return the dots and lines of a candidate, with gaps for the ticks.
-
-    A dot has size zero where a line leaves an axis.
-    """
-    x: list[Any] = []
-    y: list[Any] = []
-    for rail, share in zip(rails.tolist(), at.tolist(), strict=True):
-        here = None if math.isnan(share) else share
-        x += [here, None, here]
-        y += [rail, None, rail + _BELOW]
-    return x[:-2], y[:-2], ([_DOT, 0, 0] * len(rails))[:-2]  # no line leaves the last
-
-
-def _add_ticks(figure: Any, scale: Scale, rail: float) -> None:
+def _add_ticks(figure: Any, scale: Scale, place: int) -> None:
     places, labels = _ticks(scale)
     figure.add_scatter(
-        x=scale.unit(places),
-        y=[rail + 0.05] * len(places),
+        x=[place] * len(places),
+        y=scale.unit(places),
         mode="text",
-        text=labels,
-        textposition="bottom center",
+        text=[f" {label}" for label in labels],
+        textposition="middle right",
         hoverinfo="skip",
         name=scale.name,
         showlegend=False,

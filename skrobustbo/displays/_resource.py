@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale, drawable, padded, value_range
-from skrobustbo.displays._style import Look, Ticks, panels
+from skrobustbo.displays._style import Look, panels
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -145,11 +145,12 @@ class ResourceDisplay(Display):
         self._draw_curves(look)
         at = np.flatnonzero(self.failed.any(axis=0))
         look.draw_rug(self.ax_, at, "x", color=look.failure, label="failed")
-        labels = tuple(map(_shown, self.amounts))
+        labels = tuple(f"{amount:.12g}" for amount in self.amounts)
         name = self.resource_name
         scale = Scale(name, name, "category", labels=labels)
         limits = padded(*value_range(self.values.ravel(), cut=100.0), share=0.1)
-        self._frame(look, limits, name, Ticks(self.ax_.xaxis, scale))
+        look.ticks(self.ax_.xaxis, scale)
+        self._frame(look, limits, name)
 
     def _draw_curves(self, look: Look) -> None:
         """Draw the learning curves, with full evaluations on top."""
@@ -167,8 +168,3 @@ class ResourceDisplay(Display):
                 at = np.flatnonzero(np.isfinite(curve))
                 dots = {"marker": "o", "ms": look.dot, "mew": 0, **style}
                 self.ax_.plot(at, curve[at], label="_" if i else name, **dots)
-
-
-def _shown(amount: float) -> str:
-    """Return an amount as text, with every digit if it is a whole number."""
-    return f"{amount:.0f}" if float(amount).is_integer() else f"{amount:g}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from skrobustbo._names import wrong
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
-from skrobustbo.displays._style import Look, Ticks, panels
+from skrobustbo.displays._style import Look, panels
 from skrobustbo.displays._text import short_names
 
 #: Number of radii at which the worst case is computed.
@@ -121,7 +121,8 @@ class SensitivityDisplay(Display):
         self._draw_curves(look)
         look.dress(self.ax_, x="distance moved", y=f"worst {self.value_name}")
         self.ax_.set_xlim(0, self.eps[-1])
-        look.parts += [Ticks(self.ax_.xaxis, most=5), Ticks(self.ax_.yaxis)]
+        look.numbers(self.ax_.xaxis)
+        look.numbers(self.ax_.yaxis)
         look.explain(self.ax_)
 
     def _draw_curves(self, look: Look) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -24,7 +25,7 @@ from skrobustbo.displays._base import (
 )
 from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
-from skrobustbo.displays._style import GAIN, Look, Ticks, panels
+from skrobustbo.displays._style import GAIN, UNTUNED, Look, panels
 from skrobustbo.displays._text import unlike
 from skrobustbo.model_selection import largest_of, last_initial
 
@@ -54,6 +55,8 @@ class Curve:
         Numbers of the candidates, starting at 1.
     params : list of dict
         Params of the candidates.
+    untuned : float, default=nan
+        Score of the untuned estimator if it is outside the space.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Curve:
     value_stds: Array
     numbers: NDArray[np.intp]
     params: Sequence[dict[str, Any]] = field(repr=False)
+    untuned: float = math.nan
 
     @property
     def gain(self) -> dict[str, float] | None:
@@ -83,13 +87,15 @@ class ConvergenceDisplay(Display):
     shaded. Triangles at the lower edge mark values far below the others. If a candidate
     was stopped early, a bar shows two standard deviations on either side of the score
     predicted from its folds. A band above the line, starting at the best candidate,
-    shows how much the score may still improve.
+    shows how much the score may still improve. A horizontal line shows the score of the
+    untuned estimator if it is outside the space, and therefore not a candidate of the
+    optimizer.
 
     Parameters
     ----------
     curves : list of Curve
         One curve for each search, with the attributes `name`, `values`, `best`,
-        `n_initial`, `bound` and `value_stds`.
+        `n_initial`, `bound`, `value_stds` and `untuned`.
     value_name : str, default="score"
         Label of the value axis.
 
@@ -148,6 +154,7 @@ class ConvergenceDisplay(Display):
         optimizers = [optimizer_of(one) for one in searches]
         options.setdefault("value_name", metric_name(searches[0]))
         options.setdefault("largest", [largest_of(one) for one in searches])
+        options.setdefault("untuned", [_untuned(one) for one in searches])
         options.setdefault("earlier", False)
         return cls.from_optimizer(optimizers, ax=ax, names=names, **options)
 
@@ -161,6 +168,7 @@ class ConvergenceDisplay(Display):
         names: Any = None,
         value_name: str = "value",
         largest: Any = None,
+        untuned: Any = None,
         earlier: bool = True,
     ) -> Self:
         """Compute the data for one or more optimizers and plot them.
@@ -182,6 +190,9 @@ class ConvergenceDisplay(Display):
         largest : float or list of float, default=None
             Largest possible value, such as 1 for an accuracy. It limits the band of the
             remaining gain. If None, the band has no such limit.
+        untuned : float or list of float, default=None
+            Score of an untuned estimator outside the space, shown as a horizontal line.
+            If None, there is no such line.
         earlier : bool, default=True
             Whether to plot values that the optimizer received before it proposed any
             point. In `from_search`, the default is False, so that values from
@@ -195,17 +206,19 @@ class ConvergenceDisplay(Display):
         parts: list[tuple[Any, Any]] = [(one, None) for one in optimizers]
         labels, kind = [type(one.policy).__name__ for one in optimizers], "searches"
         if branch is not None:
-            # The bound on the remaining gain only applies to the whole search.
+            # Bounds and the untuned estimator only belong to the whole search.
             parts, largest = _branches(cls.__name__, optimizers, branch), None
+            untuned = None
             every = branch_names(optimizers[0].space)
             labels, kind = [every[i] for _, i in parts], "branches"
         names = unlike(labels) if names is None else names
         if len(names) != len(parts):
             expected = f"one for each of the {len(parts)} {kind}"
             raise wrong("names", cls.__name__, expected, names)
-        tops = largest if isinstance(largest, list) else [largest] * len(parts)
-        given = zip(names, parts, tops, strict=True)
-        curves = [_curve(name, *part, top, earlier) for name, part, top in given]
+        given = zip(names, parts, _each(largest), _each(untuned), strict=False)
+        curves = [
+            _curve(name, *part, top, base, earlier) for name, part, top, base in given
+        ]
         display = cls(curves=curves, value_name=value_name)
         if branch not in (None, ALL):
             display.branch_name = curves[0].name
@@ -240,12 +253,13 @@ class ConvergenceDisplay(Display):
         lines = [line for line in self.ax_.lines if line.get_gid() == _BEST]
         last = max(line.get_xdata()[-1] for line in lines)
         self.ax_.set_xlim(0.5, last + 0.5)
-        self._frame(look, (low, high), "candidate", Ticks(self.ax_.xaxis, whole=True))
+        look.numbers(self.ax_.xaxis, whole=True)
+        self._frame(look, (low, high), "candidate")
 
     @property
     def limits(self) -> tuple[float, float]:
         """Range of values to draw."""
-        values = np.concatenate([curve.values for curve in self.curves])
+        values = np.concatenate([[*one.values, one.untuned] for one in self.curves])
         low, high = padded(*value_range(values), share=0.08)
         tops = [curve.gain["y1"] for curve in self.curves if curve.gain is not None]
         # A loose bound must not squeeze the values into one line.
@@ -259,6 +273,23 @@ def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
     if not listed:
         raise ValueError("Expected one or more searches, got none; give at least one.")
     return listed, [names] if isinstance(names, str) else names
+
+
+def _each(given: Any) -> Iterable[Any]:
+    """Return a setting of each search."""
+    return given if isinstance(given, list) else itertools.repeat(given)
+
+
+def _untuned(search: Any) -> float:
+    """Return the score of an untuned estimator outside the space, or nan."""
+    results, optimizer = search.cv_results_, search.optimizer_
+    allowed = optimizer.constraints or (lambda params: True)
+    for i in np.flatnonzero(results["model_label"] == "default"):
+        params = results["params"][i]
+        if not (optimizer.space.contains(params) and allowed(params)):
+            # No model predicts this candidate, so its mean is its score.
+            return float(results["posterior_mean"][i])
+    return math.nan
 
 
 def _branches(cls: str, optimizers: Sequence[Any], branch: Any) -> list[Any]:
@@ -285,7 +316,12 @@ def _bound(optimizer: Any, largest: float | None) -> float | None:
 
 
 def _curve(
-    name: str, optimizer: Any, branch: Any, largest: Any, earlier: bool
+    name: str,
+    optimizer: Any,
+    branch: Any,
+    largest: float | None,
+    untuned: float | None,
+    earlier: bool,
 ) -> Curve:
     """Return the curve of a search or of one of its branches."""
     told, tried, is_whole = Tried(optimizer), Tried(optimizer, branch), branch is None
@@ -304,6 +340,7 @@ def _curve(
         # Earlier candidates that are left out do not count.
         numbers=np.searchsorted(told.rows, tried.rows)[: len(values)] + 1,
         params=tried.points[start:],
+        untuned=math.nan if untuned is None else untuned,
     )
 
 
@@ -318,8 +355,10 @@ def _draw(
     elif curve.n_initial:  # with several searches, mark only its end
         line = {"color": colour, "alpha": 0.6, "lw": 0.7, "ls": ":"}
         ax.axvline(end, label="end of the initial design", **line)
-    dashes = ("-", "--", "-.", ":")[number % 4]  # keeps equal lines visible
-    line = {"color": colour, "lw": 1.3 * look.line, "ls": dashes, "zorder": 3}
+    # Dashes on top of a wide line keep equal lines visible.
+    dashes = ("-", "--", "-.", ":")[number % 4]
+    width = (1.3 if alone or number else 2.6) * look.line
+    line = {"color": colour, "lw": width, "ls": dashes, "zorder": 3}
     label = f"{curve.name}: best so far" if alone else curve.name
     best = drawable(curve.best)
     ax.plot(steps, best, drawstyle="steps-post", label=label, gid=_BEST, **line)
@@ -327,6 +366,9 @@ def _draw(
         x0, x1, y0, y1 = curve.gain.values()
         band = {"color": colour, "alpha": 0.15, "lw": 0, "label": GAIN}
         ax.fill_between([x0, x1], y0, y1, **band)
+    if curve.untuned >= floor:
+        line = {"color": look.ink if alone else colour, "lw": look.line, "ls": ":"}
+        ax.axhline(curve.untuned, label=UNTUNED, **line)
     alpha = 0.6 if alone else 0.4
     raced = curve.value_stds > 0
     dots = ~raced | (values < floor)
@@ -433,7 +475,8 @@ class ResetDisplay(Display):
         self._draw_expected(look)
         self._draw_values(look, limits[0])
         self.ax_.set_xlim(0.5, len(self.values) + 0.5)
-        self._frame(look, limits, self._counted, Ticks(self.ax_.xaxis, whole=True))
+        look.numbers(self.ax_.xaxis, whole=True)
+        self._frame(look, limits, self._counted)
 
     def _draw_memory(self, look: Look) -> None:
         """Shade the values that are in use, and draw the resets."""

@@ -1,22 +1,27 @@
-"""Common style of the displays: fonts, colours and layout.
+"""Common style of the displays: fonts, colours, ticks, labels and legends.
 
-Ticks, labels and legends are adjusted after the layout of the figure has been computed.
+Matplotlib's constrained layout makes room for all texts. Long texts are broken into
+lines beforehand, according to the number of letters that fit into their axes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._names import missing, wrong
-from skrobustbo.displays._scales import Array, Scale, filled_range, locator
+from skrobustbo.displays._scales import (
+    Array,
+    Scale,
+    filled_range,
+    locator,
+    number_label,
+)
 from skrobustbo.displays._text import broken, longest_word
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish; colours with
@@ -25,17 +30,20 @@ _ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _ON_DARK = ("#56B4E9", "#E69F00", "#2FC7A0", "#E7A5C9", "#F0E442", "#FF7F3F")
 # For a transparent background: readable on white and black.
 _ON_ANY = ("#2F8CD0", "#D55E00", "#009E73", "#CC79A7", "#C98A00", "#4A9CCB")
-_ROUNDS = 6
-#: Minimum gap between texts, in pixels at 100 dots per inch.
-_GAP = 3.0
-#: Minimum and maximum characters per line.
-_LEAST, _MOST = 5, 26
-#: Smallest text size, relative to the initial size.
-_SMALL = 0.6
-#: A dollar sign that starts a formula rather than being part of a name.
-_FORMULA = re.compile(r"(?<!\\)\$")
+#: Width of a letter and height of a line, relative to the font size.
+_LETTER, _LINE = 0.6, 1.25
+#: Size of tick labels and legends, and smallest size of a text, relative to labels.
+_FINE, _SMALL = 0.9, 0.7
+#: Maximum characters per line of a category.
+_WRAP = 26
+#: Maximum number of ticks of a parameter with numbers.
+_TICKS = 7
+#: Letters that the handle of a legend entry takes up.
+_HANDLE = 5
 #: Name of the band above the best value.
 GAIN = "what may be left to gain"
+#: Name of the line at the score of the untuned estimator.
+UNTUNED = "untuned estimator"
 #: Maximum number of legend entries, and entries that come last and may be left out.
 _ENTRIES = 4
 _LAST = (
@@ -69,8 +77,7 @@ def pyplot() -> Any:
 class Look:
     """Sizes and colours for a plot with a given width and background.
 
-    `parts` collects the ticks, labels and legends that must fit into the figure. If
-    `through` is true, the background is transparent.
+    If `through` is true, the background is transparent.
     """
 
     width: float
@@ -80,7 +87,6 @@ class Look:
     palette: tuple[str, ...]
     dark: bool = False
     through: bool = False
-    parts: list[Any] = field(default_factory=list)
 
     @property
     def line(self) -> float:
@@ -119,33 +125,102 @@ class Look:
 
     def dress(self, ax: Any, *, x: str = "", y: str = "", grid: str = "y") -> None:
         """Set the labels, fonts and grid of an axes."""
-        ax.set_xlabel(x, fontsize=self.size)
-        ax.set_ylabel(y, fontsize=self.size)
+        self.label(ax.xaxis, x)
+        self.label(ax.yaxis, y)
         ax.spines[["top", "right"]].set_visible(False)
-        ax.tick_params(which="both", labelsize=0.9 * self.size, length=0.3 * self.size)
+        ax.tick_params(
+            which="both", labelsize=_FINE * self.size, length=0.3 * self.size
+        )
         ax.set_axisbelow(True)
-        # There may be another label beside one at the bottom.
-        self.parts.append(Label(ax.xaxis.label, ax, 1.05, ax.xaxis))
-        self.parts.append(Label(ax.yaxis.label, ax, 1.2, ax.yaxis))
         ax.grid(False)  # the user's style may have turned it on
         if grid:
             ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
 
+    def label(self, axis: Any, text: str) -> None:
+        """Set the label of an axis, in lines that are a bit shorter than the axis."""
+        (text,), share = fitted([text], letters(0.8 * side_of(axis), self.size))
+        axis.set_label_text(text, fontsize=share * self.size)
+
+    def numbers(self, axis: Any, *, whole: bool = False) -> None:
+        """Set the ticks of an axis that shows values or counts."""
+        axis.set_major_locator(locator("auto", whole=whole))
+        axis.set_major_formatter(lambda tick, _: number_label(tick))
+
+    def ticks(
+        self, axis: Any, scale: Scale, wrap: int = 16, *, upright: bool = False
+    ) -> None:
+        """Set the limits and ticks of an axis that shows a parameter.
+
+        Categories have at most `wrap` letters per line. Labels are rotated if they are
+        `upright`, or if categories that run along the axis would not fit.
+        """
+        # Set limits first to end automatic scaling, whose margins may overflow.
+        name, size = axis.axis_name, _FINE * self.size
+        log = {f"{name}scale": "log"} if scale.kind == "log" else {}
+        axis.axes.set(**{f"{name}lim": scale.limits}, **log)
+        room, share = letters(side_of(axis), size), 1.0
+        along = (name == "x") != upright
+        if scale.kind != "category":
+            places, labels = _numbers(scale, room, along)
+        else:
+            lines = side_of(axis) / (_LINE * size)
+            places, labels = scale.ticks(max(1, int(lines / _SMALL)))
+            each = room / len(labels) - 1
+            if along and each < _SMALL * max(map(longest_word, labels)):
+                along, upright = False, not upright
+            if along:
+                labels, share = fitted(labels, each)
+            else:
+                labels, share = stacked(labels, wrap, lines / len(labels))
+        rotation = 90 if upright else 0
+        axis.set_ticks(places, labels, fontsize=share * size, rotation=rotation)
+        axis.set_ticks([], minor=True)
+
     def explain(self, ax: Any) -> None:
         """Add a legend above the plot of an axes."""
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-        text = {"fontsize": 0.9 * self.size, "borderaxespad": 0.2, "borderpad": 0.2}
-        self.parts.append(Legend(ax, [ax], {**place, **text}))
+        self.legend(ax, [ax], borderaxespad=0.2, borderpad=0.2, **place)
+
+    def legend(self, owner: Any, axes: Iterable[Any], **place: Any) -> None:
+        """Add a legend for some axes to an axes or a figure, as wide as its owner."""
+        entries = _entries(axes)
+        if not entries:
+            return
+        size, dpi = _FINE * self.size, owner.figure.figure.dpi
+        room = letters(owner.bbox.width * 72 / dpi, size)
+        labels = [broken(label, max(1, int(room - _HANDLE))) for label in entries]
+        widths = [max(map(len, label.split("\n"))) + _HANDLE for label in labels]
+        n_columns = next(
+            n
+            for n in range(len(labels), 0, -1)
+            if n == 1 or sum(map(max, np.array_split(widths, n))) <= room
+        )
+        owner.legend(
+            list(entries.values()),
+            labels,
+            ncols=n_columns,
+            fontsize=size,
+            frameon=False,
+            handlelength=1.3,
+            handletextpad=0.5,
+            columnspacing=1.2,
+            **place,
+        )
 
     def title(self, figure: Any, text: str) -> None:
         """Add a title to a figure or a subfigure."""
-        title = figure.suptitle(text, fontsize=self.size)
-        self.parts.append(Label(title, figure, 0.96))
+        room = letters(figure.bbox.width * 72 / figure.dpi, self.size)
+        (text,), share = fitted([text], room)
+        figure.suptitle(text, fontsize=share * self.size)
 
-    def room(self, ax: Any) -> int:
-        """Return how many lines of text fit into the height of an axes."""
-        inches = ax.get_position().height * ax.figure.figure.get_figheight()
-        return int(72 * inches / (1.15 * self.size))
+    def outline(self, texts: Iterable[Any]) -> None:
+        """Give texts an outline, so that they are readable on top of lines."""
+        from matplotlib.patheffects import withStroke
+
+        if not self.through:
+            for text in texts:
+                around = withStroke(linewidth=0.3 * self.size, foreground=self.paper)
+                text.set_path_effects([around])
 
     def value_colours(self, values: Any) -> Any:
         """Return a colour map for values; very low values share the lowest colour."""
@@ -154,19 +229,16 @@ class Look:
 
         return ScalarMappable(Normalize(*filled_range(values), clip=True), self.colours)
 
-    def colour_bar(self, colours: Any, label: str, ax: Any, cax: Any = None) -> None:
-        """Draw a colour bar next to `ax`, or horizontally in `cax`."""
-        if cax is None:
-            place = {"ax": ax, "fraction": 0.08, "pad": 0.03, "aspect": 25}
-        else:
-            place = {"cax": cax, "orientation": "horizontal"}
-        bar = ax.figure.colorbar(colours, **place)
+    def colour_bar(
+        self, colours: Any, label: str, axes: Sequence[Any], location: str = "right"
+    ) -> None:
+        """Draw a colour bar beside some axes."""
+        place = {"fraction": 0.08, "pad": 0.03, "aspect": 35, "location": location}
+        bar = axes[0].figure.colorbar(colours, ax=axes, **place)
         bar.outline.set_visible(False)
-        bar.set_label(label, fontsize=self.size)
-        bar.ax.tick_params(labelsize=0.9 * self.size, length=0.25 * self.size)
-        axis = bar.long_axis
-        self.parts.append(Ticks(axis, most=7 if cax is None else 4))
-        self.parts.append(Label(axis.label, bar.ax, 1.2, axis))
+        bar.ax.tick_params(labelsize=_FINE * self.size, length=0.25 * self.size)
+        self.label(bar.long_axis, label)
+        self.numbers(bar.long_axis)
 
     def settings(self) -> Any:
         """Return a context that makes text readable on a transparent background."""
@@ -218,7 +290,7 @@ def look_of(ax: Any) -> Look:
 
 def panels(
     ax: Any, n_rows: int, n_columns: int, *, height: float, **ratios: Sequence[float]
-) -> tuple[Any, NDArray[np.object_]]:
+) -> tuple[Any, NDArray[Any]]:
     """Return the figure and an array of axes of shape (n_rows, n_columns).
 
     A single given axes is replaced by a grid of axes. If enough axes are given, they
@@ -253,208 +325,55 @@ def place_of(ax: Any, use: str) -> Any:
     return place
 
 
-# Parts that are fitted into a figure -------------------------------------------------
+def side_of(axis: Any) -> float:
+    """Return the length of an axis in points, before constrained layout moves it."""
+    box = axis.axes.bbox
+    pixels = box.width if axis.axis_name == "x" else box.height
+    return float(pixels * 72 / axis.figure.figure.dpi)
 
 
-@dataclass
-class Ticks:
-    """Ticks of an axis, as many as fit.
+# Texts that fit -----------------------------------------------------------------------
 
-    Category labels that overlap are broken into lines, then rotated and then made
-    smaller. Labels are left out only if this is not enough.
 
-    Attributes
-    ----------
-    axis : matplotlib Axis
-    scale : Scale or None
-        Scale of a parameter, or None for an axis of values or counts.
-    most : int
-        Initial number of ticks. Categories start with one tick each.
-    wrap : int
-        Maximum characters per line of a category.
-    whole : bool
-        Whether the values are whole numbers.
-    text : dict
-        Properties of the labels. If they include a rotation, it does not change.
+def letters(side: float, size: float) -> float:
+    """Return how many letters of a font size fit along a side, both in points."""
+    return side / (_LETTER * size)
+
+
+def fitted(texts: Sequence[str], most: float) -> tuple[list[str], float]:
+    """Return texts in lines of at most `most` letters, and their relative size.
+
+    Words that are longer than a line are first made smaller and only then divided.
     """
-
-    axis: Any
-    scale: Scale | None = None
-    most: int = 7
-    wrap: int = 16
-    whole: bool = False
-    text: dict[str, Any] = field(default_factory=dict)
-    small: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.scale is None:
-            self._number()
-            return
-        # Set limits first to end automatic scaling, whose margins may overflow.
-        limits = {f"{self.axis.axis_name}lim": self.scale.limits}
-        log = {f"{self.axis.axis_name}scale": "log"} if self.scale.kind == "log" else {}
-        self.axis.axes.set(**limits, **log)
-        self.most = max(self.most, len(self.scale.labels))
-        self._apply()
-
-    def _number(self) -> None:
-        from matplotlib.ticker import ScalarFormatter
-
-        self.axis.set_major_locator(locator(self.most, whole=self.whole))
-        formatter = ScalarFormatter(useMathText=True)
-        formatter.set_powerlimits((-3, 5))
-        self.axis.set_major_formatter(formatter)
-
-    def _apply(self) -> None:
-        if self.scale is None:
-            self.axis.get_major_locator().set_params(nbins=self.most)
-            return
-        places, labels = self.scale.ticks(self.most)
-        if self.scale.kind == "category":
-            labels = [broken(label, self.wrap) for label in labels]
-        self.axis.set_ticks(places, labels, **self.text)
-        self.axis.set_ticks([], minor=True)
-
-    def loosen(self) -> bool:
-        """Wrap, rotate, shrink or leave out labels until they do not overlap."""
-        changed = False
-        while self.most > 1 and labels_overlap(self.axis):
-            changed = True
-            self._lessen()
-            self._apply()
-        return changed
-
-    def _lessen(self) -> None:
-        """Take one step towards smaller or fewer labels."""
-        labels = () if self.scale is None else self.scale.labels
-        longest = 0 if self.scale is None else self.scale.longest
-        least = max([_LEAST, *map(longest_word, labels)])
-        upright = bool(self.text.get("rotation"))
-        along = self.axis.axis_name == "x" and not upright
-        if labels and along and min(self.wrap, longest) > least:
-            self.wrap = max(least, min(self.wrap, longest) - 2)
-        elif labels and along and "rotation" not in self.text:
-            self.text, self.wrap = {**self.text, "rotation": 90}, _MOST // 2
-        elif labels and not along and self.wrap < min(longest, _MOST):
-            self.wrap += 4
-        elif labels and self.small > _SMALL:
-            size = self.axis.get_ticklabels()[0].get_fontsize()
-            self.small *= 0.9
-            self.text = {**self.text, "fontsize": 0.9 * size}
-        else:
-            self.most = max(1, min(self.most - 1, int(0.7 * self.most)))
+    longest = max(map(longest_word, texts))
+    share = min(1.0, max(_SMALL, most / max(longest, 1)))
+    width = max(1, int(most / share))
+    return [broken(text, width) for text in texts], share
 
 
-@dataclass
-class Label:
-    """A text that is broken into lines if it is longer than its axes or figure.
+def stacked(texts: Sequence[str], most: int, lines: float) -> tuple[list[str], float]:
+    """Return texts that stand one above the other, and their relative size.
 
-    Attributes
-    ----------
-    text : matplotlib Text
-    place : matplotlib axes or figure
-        Axes or figure that limits the length of the text.
-    share : float
-        Maximum length of the text, relative to `place`.
-    axis : matplotlib Axis or None
-        The axis that the text labels. The unit of the axis is added to the text.
+    There is room for `lines` lines of each text. Lines have at most `most` letters, or
+    more if a text would otherwise have too many lines.
     """
-
-    text: Any
-    place: Any
-    share: float
-    axis: Any = None
-    unit: str = ""
-
-    def __post_init__(self) -> None:
-        self.whole, self.size = self.text.get_text(), self.text.get_fontsize()
-        self.upright = self.axis is not None and self.axis.axis_name == "y"
-
-    def loosen(self) -> bool:
-        """Break the text into lines and shrink it until it fits."""
-        unit = ""
-        if self.axis is not None:
-            # Above the axis, the unit would run into the legend.
-            self.axis.get_offset_text().set_visible(False)
-            offset = self.axis.get_major_formatter().get_offset()
-            unit = f"({offset})" if offset else ""
-        is_new, self.unit = unit != self.unit, unit
-        # Axes without a label share the ticks of one with a label.
-        if not self.whole or not (is_new or self._too_long()):
-            return False
-        before = self.text.get_text()
-        is_formula = _FORMULA.search(self.whole)
-        word = len(self.whole) if is_formula else longest_word(self.whole)
-        for most in range(len(self.whole) + 1, _LEAST, -1):
-            # Words are split only if smaller letters do not help; formulas are never
-            # split.
-            share = max(_SMALL, min(1.0, most / word))
-            divides = share == _SMALL and not is_formula
-            lines = broken(self.whole, most if divides else max(most, word))
-            between = " " if most > len(self.whole) else "\n"
-            text = between.join(filter(None, [lines, unit]))
-            self.text.set(text=text, fontsize=share * self.size)
-            if not self._too_long():
-                break
-        return bool(self.text.get_text() != before)
-
-    def _too_long(self) -> bool:
-        edge = self.place.figure.figure.bbox
-        boxes = self.text.get_window_extent(), self.place.bbox, edge
-        along = "intervaly" if self.upright else "intervalx"
-        (start, end), room, (first, last) = (getattr(box, along) for box in boxes)
-        is_outside = start < first or end > last
-        return bool(is_outside or end - start > self.share * (room[1] - room[0]))
+    for width in (most, max(most, _WRAP)):
+        broken_texts, share = fitted(texts, width)
+        deepest = max(text.count("\n") + 1 for text in broken_texts)
+        if deepest <= lines:
+            break
+    return broken_texts, min(share, max(_SMALL, lines / deepest))
 
 
-@dataclass
-class Legend:
-    """A legend with as many columns as fit into its axes or figure.
-
-    Attributes
-    ----------
-    owner : matplotlib axes or figure
-    axes : iterable of matplotlib axes
-        The axes that the legend explains.
-    text : dict
-        Properties of the legend, such as its location and font size.
-    """
-
-    owner: Any
-    axes: Iterable[Any]
-    text: dict[str, Any]
-    legend: Any = None
-
-    def loosen(self) -> bool:
-        """Draw the legend with fewer columns and shorter lines until it fits.
-
-        The legend is drawn after the layout, because a legend that is too wide would
-        leave no room for the axes.
-        """
-        entries = {} if self.legend else _entries(self.axes)
-        n_columns, wrap = len(entries), max(map(len, entries), default=0)
-        inside, edge = self.owner.bbox, self.owner.figure.figure.bbox.x1
-        right = min(inside.x1 + 0.02 * inside.width, edge - _GAP)
-        while entries:
-            self.legend = self.owner.legend(
-                list(entries.values()),
-                [broken(label, wrap) for label in entries],
-                ncols=n_columns,
-                frameon=False,
-                handlelength=1.3,
-                handletextpad=0.5,
-                columnspacing=1.2,
-                **self.text,
-            )
-            end = self.legend.get_window_extent().x1
-            if end <= right or (n_columns == 1 and wrap <= _LEAST):
-                break
-            self.legend.remove()
-            if n_columns > 1:
-                n_columns -= 1
-            else:  # take large steps for a long text
-                wrap = max(_LEAST, min(wrap - 1, int(wrap * right / end)))
-        return bool(entries)
+def _numbers(scale: Scale, room: float, along: bool) -> tuple[list[float], list[str]]:
+    """Return as many ticks of a numeric scale as there is room for, in letters."""
+    for most in range(_TICKS, 0, -1):
+        places, labels = scale.ticks(most)
+        # Powers of ten are narrower than their text.
+        widths = [min(len(label), 7) + 2 if along else 3 for label in labels]
+        if sum(widths) <= room:
+            break
+    return places, labels
 
 
 def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
@@ -467,31 +386,3 @@ def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
     order = [*names, *(label for label in _LAST if label in found)]
     most = max(_ENTRIES, len(names))
     return {label: tuple(found[label].values()) for label in order[:most]}
-
-
-def labels_overlap(axis: Any) -> bool:
-    """Return whether any tick labels of an axis overlap or touch."""
-    labels = [
-        label
-        for label in axis.get_ticklabels()
-        if label.get_visible() and label.get_text()
-    ]
-    across = axis.axis_name == "x"
-    along = "intervalx" if across else "intervaly"
-    spans = sorted(tuple(getattr(one.get_window_extent(), along)) for one in labels)
-    apart = across and not any(label.get_rotation() for label in labels)
-    need = _GAP * float(axis.figure.figure.dpi) / 100 if apart else 0.0
-    return any(b[0] < a[1] + need for a, b in pairwise(spans))
-
-
-def settle(figure: Any, parts: Sequence[Any]) -> None:
-    """Repeat the layout until no part needs more room."""
-    labels = [part for part in parts if isinstance(part, Label)]
-    others = [part for part in parts if not isinstance(part, Label)]
-    for _ in range(_ROUNDS):
-        figure.draw_without_rendering()
-        changed = [part.loosen() for part in others]
-        # Until the ticks are right, the axes may be too narrow for their labels.
-        changed += [] if any(changed) else [label.loosen() for label in labels]
-        if not any(changed):
-            break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from textwrap import TextWrapper
 from typing import Any
 
 from skrobustbo import _names
@@ -11,8 +12,14 @@ from skrobustbo._names import shown
 
 #: An estimator with a longer text is shown as its class and a number.
 _LONG = 60
-#: Where a line may end: after a separator, and before a capital letter.
-_ENDS = re.compile(r"(?<=[_\s,(=/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
+#: Where a line may end: at a space, after a separator, and before a capital letter.
+_ENDS = re.compile(r"(\s+)|(?<=[_,(/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
+#: A formula, which is not broken.
+_FORMULA = re.compile(r"(?<!\\)\$")
+
+
+class _Wrapper(TextWrapper):
+    wordsep_re = _ENDS
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
@@ -66,34 +73,16 @@ def unlike(texts: Sequence[str]) -> list[str]:
 
 
 def broken(text: str, most: int) -> str:
-    """Return the complete text, broken into lines of about `most` characters.
+    """Return the complete text, broken into lines of at most `most` letters.
 
-    All lines have nearly the same length. They end between words, that is, after a
-    separator or before a capital letter. Only words longer than a line are split.
+    Lines end between words, that is, after a separator or before a capital letter. Only
+    words that are longer than a line are divided. A formula stays as it is.
     """
-    if len(text) <= most:
-        return text
-    n = len(_lines(text, most))
-    # This does not split any word.
-    widths = range(min(longest_word(text), most), most + 1)
-    even = next(k for k in widths if len(_lines(text, k)) <= n)
-    return "\n".join(_lines(text, even))
+    return text if _FORMULA.search(text) else "\n".join(_Wrapper(most).wrap(text))
 
 
 def longest_word(text: str) -> int:
-    """Return the length of the longest part that cannot be broken."""
-    return max(len(word.rstrip()) for word in _ENDS.split(text))
-
-
-def _lines(text: str, most: int) -> list[str]:
-    """Return the lines of a text, each as full as possible."""
-    lines = [""]
-    for word in _ENDS.split(text):
-        if len(lines[-1]) + len(word.rstrip()) > most:
-            lines.append("")
-        # Keep a dollar sign together with its escape.
-        for sign in re.findall(r"\\\$|.", word):
-            if len(lines[-1]) + len(sign.rstrip()) > most:
-                lines.append("")
-            lines[-1] += sign
-    return [line.rstrip() for line in lines if line.strip()]
+    """Return the length of the longest part that is not broken if possible."""
+    if _FORMULA.search(text):
+        return len(text)
+    return max(map(len, filter(None, _ENDS.split(text))), default=0)

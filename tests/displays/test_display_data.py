@@ -305,6 +305,34 @@ class TestConvergence:
         with_all = ConvergenceDisplay.from_search(search, earlier=True)
         np.testing.assert_array_equal(with_all.values, plain.values)
 
+    @pytest.mark.parametrize("low", [1, 5])
+    def test_an_untuned_estimator_outside_the_space_is_a_line(self, low):
+        """If it is inside the space, it is one of the candidates."""
+        tree = DecisionTreeClassifier(min_samples_leaf=3, random_state=0)
+        space = {"min_samples_leaf": Integer(low, 40)}
+        search = RobustBayesSearchCV(tree, space, n_iter=4, cv=2, random_state=0)
+        search.fit(*load_iris(return_X_y=True))
+        display = ConvergenceDisplay.from_search(search)
+        lines = [o for o in display.ax_.lines if o.get_label() == "untuned estimator"]
+        scores = search.cv_results_["mean_test_score"].tolist()
+        if low == 1:
+            assert lines == []
+            assert display.values.tolist() == scores
+        else:
+            (line,) = lines
+            assert line.get_ydata() == [scores[0]] * 2
+            assert display.values.tolist() == scores[1:]
+            low, high = display.ax_.get_ylim()
+            assert low < scores[0] < high
+
+    def test_each_search_has_its_untuned_estimator(self):
+        pair = [told([1.0, 2.0]), told([3.0, 0.0])]
+        display = ConvergenceDisplay.from_optimizer(pair, untuned=[0.5, math.nan])
+        untuned = [curve.untuned for curve in display.curves]
+        np.testing.assert_array_equal(untuned, [0.5, math.nan])
+        lines = [o for o in display.ax_.lines if o.get_label() == "untuned estimator"]
+        assert [list(line.get_ydata()) for line in lines] == [[0.5, 0.5]]
+
     def test_equal_policies_get_different_names(self):
         display = ConvergenceDisplay.from_optimizer([told([1.0]), told([2.0])])
         names = [curve.name for curve in display.curves]

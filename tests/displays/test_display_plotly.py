@@ -83,6 +83,14 @@ class TestFigures:
         assert (band.y0, band.y1) == (curve.best[-1], curve.best[-1] + 0.25)
         assert (band.x0, band.x1) == (int(np.nanargmax(curve.values)) + 1, 9.5)
 
+    def test_untuned_estimator(self, shown):
+        (curve,) = shown[ConvergenceDisplay].curves
+        other = ConvergenceDisplay(curves=[replace(curve, untuned=0.25)])
+        figure = other.to_plotly()
+        (line,) = figure.layout.shapes
+        assert (line.y0, line.y1) == (0.25, 0.25)
+        assert figure.layout.annotations[0].text == "untuned estimator"
+
     def test_curves_by_branch(self):
         space = [{"m": ["a"], "x": Real(0, 1)}, {"m": ["b"], "y": Real(0, 1)}]
         made = Optimizer(space, "random", random_state=0)
@@ -134,10 +142,7 @@ class TestFigures:
         assert len(found) == 9
         for i, params in enumerate(display.params):
             trace = found[f"candidate {i + 1}"]
-            sizes = np.array(trace.marker.size)
-            shares = np.array(trace.x, dtype=float)[sizes > 0]
-            np.testing.assert_array_equal(shares, display.positions[i])
-            assert np.array(trace.y)[sizes > 0].tolist() == [0, 1, 2]
+            np.testing.assert_array_equal(trace.y, display.positions[i])
             assert f"n = {params['n']}" in trace.text
         assert found["candidate 5"].line.dash == "dot"
         best = int(np.nanargmax(display.values))
@@ -148,8 +153,9 @@ class TestFigures:
     def test_categories_stand_at_their_places(self, shown):
         display = shown[ParallelCoordinatesDisplay]
         (rail,) = [t for t in display.to_plotly().data if t.name == "scaler"]
-        assert list(rail.text) == ["StandardScaler", "RobustScaler", "a&lt;b"]
-        np.testing.assert_allclose(rail.x, [1 / 6, 0.5, 5 / 6])
+        assert list(rail.text) == [" StandardScaler", " RobustScaler", " a&lt;b"]
+        np.testing.assert_allclose(rail.y, [1 / 6, 0.5, 5 / 6])
+        assert rail.x == (2, 2, 2)
 
     def test_a_line_is_interrupted_where_a_parameter_is_absent(self):
         space = [{"m": ["a"], "x": Real(0, 1)}, {"m": ["b"], "y": Real(0, 1)}]
@@ -159,8 +165,8 @@ class TestFigures:
         data = display.to_plotly().data
         (worse,) = [trace for trace in data if trace.name == "candidate 1"]
         assert display.names == ["m", "x", "y"]
-        assert worse.x[3] == pytest.approx(0.5)
-        assert worse.x[6] is None
+        assert worse.y[1] == pytest.approx(0.5)
+        assert math.isnan(worse.y[2])
 
     def test_all_of_a_value_is_shown(self):
         long = HistGradientBoostingClassifier(

@@ -43,6 +43,7 @@ def overlap(a, b):
 
 def outside(figure):
     """Return the texts cut off at the figure's edges."""
+    figure.canvas.draw()
     insets = [child for ax in figure.axes for child in ax.child_axes]
     axes = [ax for ax in [*figure.axes, *insets] if ax.axison]
     found = []
