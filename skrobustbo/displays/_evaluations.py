@@ -126,7 +126,7 @@ class EvaluationsDisplay(Display):
         )
 
     def _height(self, look: Look) -> float:
-        return 1.0 if len(self.names) > 1 else 0.6
+        return (0.8 if len(self.names) > 1 else 0.4) + look.lines(7)
 
     def _draw(self, look: Look, ax: Any) -> None:
         n = len(self.names)
@@ -153,7 +153,8 @@ class EvaluationsDisplay(Display):
         look.dress(
             ax, x=across.short if below else "", y=name if beside else "", grid=""
         )
-        look.ticks(ax.xaxis, across, upright=n > 2)
+        left = 0.7 if n > 3 else 1.0
+        look.ticks(ax.xaxis, across, upright=n > 2, left=left)
         if row == column:
             self._draw_histogram(ax, look, column)
             # Readers only compare heights, and numbers would take too much room.
@@ -162,7 +163,7 @@ class EvaluationsDisplay(Display):
             self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
             if not np.isfinite(self.positions[:, [column, row]]).all(axis=1).any():
                 look.note(ax, "no candidate\nhas both", 0.7)
-            look.ticks(ax.yaxis, up)
+            look.ticks(ax.yaxis, up, left=left)
         ax.tick_params(axis="x", labelbottom=below)
         ax.tick_params(axis="y", labelleft=beside)
 

@@ -188,7 +188,7 @@ def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
 # Numbers on axes ----------------------------------------------------------------------
 
 
-def locator(most: Any, *, whole: bool = False) -> Any:
+def locator(most: int, *, whole: bool = False) -> Any:
     """Return a tick locator for round numbers with at most `most` intervals."""
     from matplotlib.ticker import MaxNLocator
 

@@ -47,6 +47,7 @@ UNTUNED = "untuned estimator"
 #: Maximum number of legend entries, and entries that come last and may be left out.
 _ENTRIES = 4
 _LAST = (
+    UNTUNED,
     GAIN,
     "failed",
     "stopped early",
@@ -143,27 +144,38 @@ class Look:
 
     def numbers(self, axis: Any, *, whole: bool = False) -> None:
         """Set the ticks of an axis that shows values or counts."""
-        axis.set_major_locator(locator("auto", whole=whole))
+        room = int(letters(side_of(axis), self.size))
+        each = 4 if axis.axis_name == "y" else 6 if whole else 10
+        most = min(_TICKS, room // each)
+        axis.set_major_locator(locator(max(1, most), whole=whole))
         axis.set_major_formatter(lambda tick, _: number_label(tick))
 
     def ticks(
-        self, axis: Any, scale: Scale, wrap: int = 16, *, upright: bool = False
+        self,
+        axis: Any,
+        scale: Scale,
+        wrap: int = 16,
+        *,
+        upright: bool = False,
+        left: float = 1.0,
     ) -> None:
         """Set the limits and ticks of an axis that shows a parameter.
 
         Categories have at most `wrap` letters per line. Labels are rotated if they are
-        `upright`, or if categories that run along the axis would not fit.
+        `upright`, or if categories that run along the axis would not fit. `left` is the
+        share of the axis that the layout leaves if there are many panels.
         """
         # Set limits first to end automatic scaling, whose margins may overflow.
         name, size = axis.axis_name, _FINE * self.size
         log = {f"{name}scale": "log"} if scale.kind == "log" else {}
         axis.axes.set(**{f"{name}lim": scale.limits}, **log)
-        room, share = letters(side_of(axis), size), 1.0
+        side = left * side_of(axis)
+        room, share = letters(side, size), 1.0
         along = (name == "x") != upright
         if scale.kind != "category":
             places, labels = _numbers(scale, room, along)
         else:
-            lines = side_of(axis) / (_LINE * size)
+            lines = side / (_LINE * size)
             places, labels = scale.ticks(max(1, int(lines / _SMALL)))
             each = room / len(labels) - 1
             if along and each < _SMALL * max(map(longest_word, labels)):
