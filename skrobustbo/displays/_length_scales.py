@@ -180,7 +180,7 @@ class LengthScaleDisplay(Display):
         first, last = self.numbers[[0, -1]] if len(self.numbers) else (1, 1)
         main.set_xlim(first - 0.5, last + 0.5)
         look.numbers(main.xaxis, whole=True)
-        look.numbers(side.xaxis)
+        look.numbers(side.xaxis, whole=True)
         look.ticks(main.yaxis, scale)
         look.explain(main)
         side.tick_params(axis="y", labelleft=False, length=0)

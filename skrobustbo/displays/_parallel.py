@@ -141,7 +141,7 @@ class ParallelCoordinatesDisplay(Display):
         look.ticks(self.ax_.xaxis, Scale("", "", "category", labels=names))
         self.ax_.set(xlim=(-_LEFT, n - _LEFT), ylim=(0, 1), yticks=[])
         self.ax_.spines[:].set_visible(False)
-        self.ax_.tick_params(axis="x", length=0)
+        self.ax_.tick_params(axis="x", length=0, pad=look.size)
         wrap = int(letters(side_of(self.ax_.xaxis) / n, 0.9 * look.size)) - 1
         for i, name in enumerate(self.names):
             rail = self.ax_.inset_axes(((i + _LEFT) / n, 0, 1e-3, 1))

@@ -139,7 +139,7 @@ class Look:
 
     def label(self, axis: Any, text: str) -> None:
         """Set the label of an axis, in lines that are a bit shorter than the axis."""
-        (text,), share = fitted([text], letters(0.8 * side_of(axis), self.size))
+        (text,), share = fitted([text], letters(0.85 * side_of(axis), self.size))
         axis.set_label_text(text, fontsize=share * self.size)
 
     def numbers(self, axis: Any, *, whole: bool = False) -> None:

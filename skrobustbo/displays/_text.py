@@ -18,7 +18,7 @@ _ENDS = re.compile(r"(\s+)|(?<=[_,(/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
 _FORMULA = re.compile(r"(?<!\\)\$")
 
 
-class _Wrapper(TextWrapper):
+class _Words(TextWrapper):
     wordsep_re = _ENDS
 
 
@@ -78,7 +78,7 @@ def broken(text: str, most: int) -> str:
     Lines end between words, that is, after a separator or before a capital letter. Only
     words that are longer than a line are divided. A formula stays as it is.
     """
-    return text if _FORMULA.search(text) else "\n".join(_Wrapper(most).wrap(text))
+    return text if _FORMULA.search(text) else "\n".join(_Words(most).wrap(text))
 
 
 def longest_word(text: str) -> int:
