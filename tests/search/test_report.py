@@ -655,7 +655,7 @@ def test_noise_that_dominates():
     space = {"a": Real(0.2, 0.21)}
     noisy = fitted(Shaped(noise=3.0), space, n_iter=12, policy="random")
     assert "RepeatedStratifiedKFold" in section(noisy.report(), "Next")
-    noisy.set_params(cv=RepeatedStratifiedKFold(n_repeats=2, n_splits=2)).fit(X, y)
+    noisy.cv = RepeatedStratifiedKFold()
     assert "repeat the folds more often" in section(noisy.report(), "Next")
     # The same noise in every candidate cancels when folds are compared.
     assert "repeat" not in fitted(Shaped(noise=0.0)).report()
