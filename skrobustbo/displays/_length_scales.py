@@ -31,7 +31,7 @@ class LengthScaleDisplay(Display):
     Parameters
     ----------
     numbers : array of int, shape (n,)
-        Numbers of the candidates that a model chose, starting at 1.
+        Numbers of the candidates that a model chose, starting at 0.
     labels : list of str
         Label of the model that chose each candidate.
     length_scales : array of shape (n,)
@@ -100,8 +100,8 @@ class LengthScaleDisplay(Display):
         display : LengthScaleDisplay, or BranchesDisplay for "all"
         """
         told = Tried(optimizer, branch).records
-        numbers = [i for i, one in enumerate(told, 1) if one["kind"] == "model"]
-        records = [told[i - 1] for i in numbers]
+        numbers = [i for i, one in enumerate(told) if one["kind"] == "model"]
+        records = [told[i] for i in numbers]
         labels = [record["model_label"] for record in records]
         axis = _axis(records)
         places = _places(records, axis)
@@ -177,7 +177,7 @@ class LengthScaleDisplay(Display):
         main, side = self.axes_
         look.dress(main, x=self._counted, y=self.axis, grid="")
         look.dress(side, x="use (%)", grid="x")
-        first, last = self.numbers[[0, -1]] if len(self.numbers) else (1, 1)
+        first, last = self.numbers[[0, -1]] if len(self.numbers) else (0, 0)
         main.set_xlim(first - 0.5, last + 0.5)
         look.numbers(main.xaxis, whole=True)
         look.numbers(side.xaxis, whole=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo.displays._scales import Array, Scale, drawable, filled_range
-from skrobustbo.displays._style import UNTUNED, importing
+from skrobustbo.displays._style import importing
 from skrobustbo.displays._text import broken, full_text
 
 # Readable on light and dark pages, because the background is transparent.
@@ -150,9 +150,6 @@ def _add_curve(figure: Any, curve: Any, i: int, name: str, floor: float) -> None
     if curve.gain is not None:
         band = {"fillcolor": colour, "opacity": 0.15, "line_width": 0}
         figure.add_shape(type="rect", **curve.gain, **band)
-    if math.isfinite(curve.untuned):
-        line = {"color": colour, "dash": "dot"}
-        figure.add_hline(curve.untuned, line=line, annotation_text=UNTUNED)
     triples = zip(curve.params, curve.values, curve.numbers.tolist(), strict=True)
     spread = 2 * curve.value_stds
     _add_values(
@@ -274,9 +271,9 @@ def parallel(display: Any) -> Any:
             mode="lines+markers",
             line={"color": colour, "dash": "dot" if failed else "solid"},
             marker={"symbol": "x" if failed else "circle", "color": colour},
-            text=hover(display.params[i], values[i], display.value_name, i + 1),
+            text=hover(display.params[i], values[i], display.value_name, i),
             hoverinfo="text",
-            name=f"candidate {i + 1}",
+            name=f"candidate {i}",
             showlegend=False,
         )
     bar = {"cmin": low, "cmax": high, "colorscale": _colours(), "showscale": True}

@@ -25,7 +25,7 @@ from skrobustbo.displays._base import (
 )
 from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
-from skrobustbo.displays._style import GAIN, UNTUNED, Look, panels
+from skrobustbo.displays._style import GAIN, Look, panels
 from skrobustbo.displays._text import unlike
 from skrobustbo.model_selection import largest_of, last_initial
 
@@ -45,18 +45,17 @@ class Curve:
     best : array of shape (n,)
         Best value so far; nan before the first value.
     n_initial : int
-        Number of the last candidate in the initial design, or 0 if there is none.
+        Number of candidates up to the end of the initial design, or 0 if there is none.
     bound : float or None
         Upper bound on the remaining gain, or None if it is unknown.
     value_stds : array of shape (n,)
         Standard deviations of the errors of the values. They are positive for
         candidates that were stopped early, which are never the best, and 0 otherwise.
     numbers : array of int, shape (n,)
-        Numbers of the candidates, starting at 1.
+        Numbers of the candidates, starting at 0, as in the report.
     params : list of dict
-        Params of the candidates.
-    untuned : float, default=nan
-        Score of the untuned estimator if it is outside the space.
+        Params of the candidates. They are empty for an untuned estimator outside the
+        space.
     """
 
     name: str
@@ -67,7 +66,6 @@ class Curve:
     value_stds: Array
     numbers: NDArray[np.intp]
     params: Sequence[dict[str, Any]] = field(repr=False)
-    untuned: float = math.nan
 
     @property
     def gain(self) -> dict[str, float] | None:
@@ -87,15 +85,14 @@ class ConvergenceDisplay(Display):
     shaded. Triangles at the lower edge mark values far below the others. If a candidate
     was stopped early, a bar shows two standard deviations on either side of the score
     predicted from its folds. A band above the line, starting at the best candidate,
-    shows how much the score may still improve. A horizontal line shows the score of the
-    untuned estimator if it is outside the space, and therefore not a candidate of the
-    optimizer.
+    shows how much the score may still improve. Candidates have the same numbers as in
+    the report. If the untuned estimator was evaluated, it is candidate 0.
 
     Parameters
     ----------
     curves : list of Curve
         One curve for each search, with the attributes `name`, `values`, `best`,
-        `n_initial`, `bound`, `value_stds` and `untuned`.
+        `n_initial`, `bound`, `value_stds` and `numbers`.
     value_name : str, default="score"
         Label of the value axis.
 
@@ -191,8 +188,8 @@ class ConvergenceDisplay(Display):
             Largest possible value, such as 1 for an accuracy. It limits the band of the
             remaining gain. If None, the band has no such limit.
         untuned : float or list of float, default=None
-            Score of an untuned estimator outside the space, shown as a horizontal line.
-            If None, there is no such line.
+            Score of an untuned estimator outside the space, shown as candidate 0. If
+            None or nan, there is none.
         earlier : bool, default=True
             Whether to plot values that the optimizer received before it proposed any
             point. In `from_search`, the default is False, so that values from
@@ -207,8 +204,8 @@ class ConvergenceDisplay(Display):
         labels, kind = [type(one.policy).__name__ for one in optimizers], "searches"
         if branch is not None:
             # Bounds and the untuned estimator only belong to the whole search.
-            parts, largest = _branches(cls.__name__, optimizers, branch), None
-            untuned = None
+            parts = _branches(cls.__name__, optimizers, branch)
+            largest = untuned = None
             every = branch_names(optimizers[0].space)
             labels, kind = [every[i] for _, i in parts], "branches"
         names = unlike(labels) if names is None else names
@@ -252,14 +249,14 @@ class ConvergenceDisplay(Display):
             self.ax_.plot([], [], label="line: best so far", **line)
         lines = [line for line in self.ax_.lines if line.get_gid() == _BEST]
         last = max(line.get_xdata()[-1] for line in lines)
-        self.ax_.set_xlim(0.5, last + 0.5)
+        self.ax_.set_xlim(-0.5, last + 0.5)
         look.numbers(self.ax_.xaxis, whole=True)
         self._frame(look, (low, high), "candidate")
 
     @property
     def limits(self) -> tuple[float, float]:
         """Range of values to draw."""
-        values = np.concatenate([[*one.values, one.untuned] for one in self.curves])
+        values = np.concatenate([one.values for one in self.curves])
         low, high = padded(*value_range(values), share=0.08)
         tops = [curve.gain["y1"] for curve in self.curves if curve.gain is not None]
         # A loose bound must not squeeze the values into one line.
@@ -305,14 +302,18 @@ def _branches(cls: str, optimizers: Sequence[Any], branch: Any) -> list[Any]:
     return [(optimizer, i) for i in every if Tried(optimizer, i).records]
 
 
-def _bound(optimizer: Any, largest: float | None) -> float | None:
+def _bound(
+    optimizer: Any, largest: float | None, untuned: float | None
+) -> float | None:
     """Return the bound on the remaining gain, or None if there is none."""
     try:
         bound = float(optimizer.regret_bound(calibrated=True))
     except ValueError:  # the policy has another goal, or no value is known
         return None
-    left = math.inf if largest is None else largest - optimizer.best_value_
-    return min(bound, max(0.0, left))
+    reached = optimizer.best_value_
+    best = np.fmax(reached, math.nan if untuned is None else untuned)
+    left = math.inf if largest is None else largest - best
+    return float(min(max(0.0, reached + bound - best), max(0.0, left)))
 
 
 def _curve(
@@ -329,18 +330,23 @@ def _curve(
     start = own[0] if own and is_whole and not earlier else 0
     records, values = tried.records[start:], tried.values[start:]
     stds = np.array([record["value_std"] for record in records])
+    labels, points = [one["model_label"] for one in records], tried.points[start:]
+    if untuned is not None and math.isfinite(untuned):
+        labels, points = ["", *labels], [{}, *points]
+        values, stds = np.insert(values, 0, untuned), np.insert(stds, 0, 0.0)
+    # Earlier candidates that are left out do not count.
+    places = np.arange(len(values))
+    numbers = places if is_whole else np.searchsorted(told.rows, tried.rows)
     return Curve(
         name=name,
         values=values,
         best=np.fmax.accumulate(np.where(stds > 0, math.nan, values)),
         # A branch has no design or bound of its own.
-        n_initial=last_initial([one["model_label"] for one in records if is_whole]),
-        bound=_bound(optimizer, largest) if is_whole else None,
+        n_initial=last_initial(labels) if is_whole else 0,
+        bound=_bound(optimizer, largest, untuned) if is_whole else None,
         value_stds=stds,
-        # Earlier candidates that are left out do not count.
-        numbers=np.searchsorted(told.rows, tried.rows)[: len(values)] + 1,
-        params=tried.points[start:],
-        untuned=math.nan if untuned is None else untuned,
+        numbers=numbers,
+        params=points,
     )
 
 
@@ -349,9 +355,9 @@ def _draw(
 ) -> None:
     colour = look.palette[(0, 2, 3, 4, 5, 1)[number % 6]]
     steps, values = curve.numbers, drawable(curve.values)
-    end = curve.n_initial + 0.5
+    end = curve.n_initial - 0.5
     if curve.n_initial and alone:
-        ax.axvspan(0.5, end, color=look.ink, alpha=0.08, lw=0, label="initial")
+        ax.axvspan(-0.5, end, color=look.ink, alpha=0.08, lw=0, label="initial")
     elif curve.n_initial:  # with several searches, mark only its end
         line = {"color": colour, "alpha": 0.6, "lw": 0.7, "ls": ":"}
         ax.axvline(end, label="end of the initial design", **line)
@@ -366,9 +372,6 @@ def _draw(
         x0, x1, y0, y1 = curve.gain.values()
         band = {"color": colour, "alpha": 0.15, "lw": 0, "label": GAIN}
         ax.fill_between([x0, x1], y0, y1, **band)
-    if curve.untuned >= floor:
-        line = {"color": look.ink if alone else colour, "lw": look.line, "ls": ":"}
-        ax.axhline(curve.untuned, label=UNTUNED, **line)
     alpha = 0.6 if alone else 0.4
     raced = curve.value_stds > 0
     dots = ~raced | (values < floor)
@@ -396,7 +399,7 @@ class ResetDisplay(Display):
     values : array of shape (n,)
         Values in chronological order; nan for failures.
     resets : array of int
-        Numbers of the candidates whose values caused a reset, starting at 1.
+        Numbers of the candidates whose values caused a reset, starting at 0.
     remembered : array of bool, shape (n,)
         Whether the policy currently uses each value.
     expected, deviation : array of shape (n,)
@@ -456,7 +459,7 @@ class ResetDisplay(Display):
         """
         tried = Tried(optimizer, branch)
         records, kept = tried.records, set(optimizer.remembered_)
-        resets = [i for i, record in enumerate(records, 1) if record["reset"]]
+        resets = [i for i, record in enumerate(records) if record["reset"]]
         return cls(
             values=tried.values,
             resets=np.array(resets, dtype=np.intp),
@@ -474,7 +477,7 @@ class ResetDisplay(Display):
         self._draw_memory(look)
         self._draw_expected(look)
         self._draw_values(look, limits[0])
-        self.ax_.set_xlim(0.5, len(self.values) + 0.5)
+        self.ax_.set_xlim(-0.5, len(self.values) - 0.5)
         look.numbers(self.ax_.xaxis, whole=True)
         self._frame(look, limits, self._counted)
 
@@ -482,7 +485,7 @@ class ResetDisplay(Display):
         """Shade the values that are in use, and draw the resets."""
         label = "remembered" if self.remembered.any() else None
         shade = {"color": look.palette[0], "alpha": 0.14, "lw": 0, "fill": True}
-        edges = np.arange(len(self.values) + 1) + 0.5
+        edges = np.arange(len(self.values) + 1) - 0.5
         over_all = self.ax_.get_xaxis_transform()
         self.ax_.stairs(
             self.remembered, edges, transform=over_all, label=label, **shade
@@ -492,7 +495,7 @@ class ResetDisplay(Display):
             self.ax_.axvline(step - 0.5, label="reset", **line)
 
     def _draw_expected(self, look: Look) -> None:
-        steps = np.arange(1, len(self.values) + 1)
+        steps = np.arange(len(self.values))
         if not np.isfinite(self.expected).any():
             return
         label = "expected \N{PLUS-MINUS SIGN} 2\N{GREEK SMALL LETTER SIGMA}"
@@ -502,7 +505,7 @@ class ResetDisplay(Display):
 
     def _draw_values(self, look: Look, floor: float) -> None:
         values = drawable(self.values)
-        steps = np.arange(1, len(values) + 1)
+        steps = np.arange(len(values))
         kinds = (True, look.palette[0], 1.0), (False, look.ink, 0.5)
         for kept, colour, alpha in kinds:
             chosen = self.remembered == kept

@@ -42,12 +42,9 @@ _TICKS = 7
 _HANDLE = 5
 #: Name of the band above the best value.
 GAIN = "what may be left to gain"
-#: Name of the line at the score of the untuned estimator.
-UNTUNED = "untuned estimator"
 #: Maximum number of legend entries, and entries that come last and may be left out.
 _ENTRIES = 4
 _LAST = (
-    UNTUNED,
     GAIN,
     "failed",
     "stopped early",

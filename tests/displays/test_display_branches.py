@@ -222,13 +222,13 @@ class TestConvergence:
         display = ConvergenceDisplay.from_optimizer(optimizer, branch="all")
         assert [curve.name for curve in display.curves] == NAMES
         for i, curve in enumerate(display.curves):
-            np.testing.assert_array_equal(curve.numbers, np.arange(1 + i, 13, 2))
+            np.testing.assert_array_equal(curve.numbers, np.arange(i, 12, 2))
             own = [r["value"] for r in of_branch(optimizer, i)]
             np.testing.assert_array_equal(curve.values, own)
             assert curve.params == [r["params"] for r in of_branch(optimizer, i)]
-        assert display.ax_.get_xlim() == (0.5, 12.5)
+        assert display.ax_.get_xlim() == (-0.5, 11.5)
         lines = [o for o in display.ax_.lines if o.get_gid() == "skrobustbo-best"]
-        np.testing.assert_array_equal(lines[1].get_xdata(), np.arange(2, 13, 2))
+        np.testing.assert_array_equal(lines[1].get_xdata(), np.arange(1, 12, 2))
 
     def test_one(self, optimizer):
         display = ConvergenceDisplay.from_optimizer(optimizer, branch="SVC")
@@ -238,7 +238,7 @@ class TestConvergence:
     def test_failures_lie_at_their_numbers(self, optimizer):
         display = ConvergenceDisplay.from_optimizer(optimizer, branch="all")
         crosses = [o for o in display.ax_.lines if o.get_label() == "failed"]
-        assert [list(o.get_xdata()) for o in crosses] == [[4]]
+        assert [list(o.get_xdata()) for o in crosses] == [[3]]
 
     def test_of_one_search_only(self, optimizer):
         with pytest.raises(ValueError, match="one search at a time"):

@@ -219,7 +219,7 @@ class TestConvergence:
         np.testing.assert_array_equal(display.values, [1.0, nan, 3.0, nan, 2.0])
         np.testing.assert_array_equal(display.best, [1.0, 1.0, 3.0, 3.0, 3.0])
         assert display.curves[0].n_initial == 0
-        assert display.ax_.get_xlim() == (0.5, 5.5)
+        assert display.ax_.get_xlim() == (-0.5, 4.5)
 
     def test_best_before_the_first_success_is_unknown(self):
         display = ConvergenceDisplay.from_optimizer(told([math.nan, 1.0]))
@@ -234,14 +234,14 @@ class TestConvergence:
     def test_failures_lie_on_a_rug(self):
         display = ConvergenceDisplay.from_optimizer(told([1.0, math.nan, 3.0]))
         (rug,) = [o for o in display.ax_.lines if o.get_label() == "failed"]
-        np.testing.assert_array_equal(rug.get_xdata(), [2])
+        np.testing.assert_array_equal(rug.get_xdata(), [1])
         assert rug.get_ydata()[0] < 0.1  # in fractions of the axes' height
 
     def test_values_far_below_are_marked_at_the_edge(self):
         values = [1.0, 1.1, 1.2, 1.3, -1e6]
         display = ConvergenceDisplay.from_optimizer(told(values))
         (rug,) = [o for o in display.ax_.lines if o.get_label() == "below the axis"]
-        np.testing.assert_array_equal(rug.get_xdata(), [5])
+        np.testing.assert_array_equal(rug.get_xdata(), [4])
         assert display.ax_.get_ylim()[0] > -10
         np.testing.assert_array_equal(display.values, values)  # the data are complete
 
@@ -306,32 +306,43 @@ class TestConvergence:
         np.testing.assert_array_equal(with_all.values, plain.values)
 
     @pytest.mark.parametrize("low", [1, 5])
-    def test_an_untuned_estimator_outside_the_space_is_a_line(self, low):
-        """If it is inside the space, it is one of the candidates."""
+    def test_all_candidates_have_the_numbers_of_the_report(self, low):
+        """The untuned estimator may be inside or outside the space."""
         tree = DecisionTreeClassifier(min_samples_leaf=3, random_state=0)
         space = {"min_samples_leaf": Integer(low, 40)}
-        search = RobustBayesSearchCV(tree, space, n_iter=4, cv=2, random_state=0)
+        search = RobustBayesSearchCV(tree, space, n_iter=6, cv=2, random_state=0)
         search.fit(*load_iris(return_X_y=True))
         display = ConvergenceDisplay.from_search(search)
-        lines = [o for o in display.ax_.lines if o.get_label() == "untuned estimator"]
-        scores = search.cv_results_["mean_test_score"].tolist()
-        if low == 1:
-            assert lines == []
-            assert display.values.tolist() == scores
-        else:
-            (line,) = lines
-            assert line.get_ydata() == [scores[0]] * 2
-            assert display.values.tolist() == scores[1:]
-            low, high = display.ax_.get_ylim()
-            assert low < scores[0] < high
+        (curve,) = display.curves
+        np.testing.assert_array_equal(curve.numbers, np.arange(6))
+        np.testing.assert_array_equal(
+            display.values, search.cv_results_["mean_test_score"]
+        )
+        assert display.best[-1] == search.best_score_
+        labels = search.cv_results_["model_label"]
+        assert curve.n_initial == np.flatnonzero(labels == "initial")[-1] + 1
 
     def test_each_search_has_its_untuned_estimator(self):
         pair = [told([1.0, 2.0]), told([3.0, 0.0])]
-        display = ConvergenceDisplay.from_optimizer(pair, untuned=[0.5, math.nan])
-        untuned = [curve.untuned for curve in display.curves]
-        np.testing.assert_array_equal(untuned, [0.5, math.nan])
-        lines = [o for o in display.ax_.lines if o.get_label() == "untuned estimator"]
-        assert [list(line.get_ydata()) for line in lines] == [[0.5, 0.5]]
+        display = ConvergenceDisplay.from_optimizer(pair, untuned=[5.0, math.nan])
+        best = [curve.best.tolist() for curve in display.curves]
+        assert best == [[5.0, 5.0, 5.0], [3.0, 3.0]]
+        branch = ConvergenceDisplay.from_optimizer(pair[0], untuned=5.0, branch=0)
+        assert branch.values.tolist() == [1.0, 2.0]
+
+    def test_a_bound_counts_from_an_untuned_estimator_that_is_better(self):
+        optimizer = told([1.0, 2.0])
+        optimizer.__dict__["regret_bound"] = lambda calibrated: 3.0
+        for untuned, largest, bound in [
+            (1.5, None, 3.0),
+            (4.0, None, 1.0),
+            (9.0, None, 0.0),
+            (4.0, 4.5, 0.5),
+        ]:
+            (curve,) = ConvergenceDisplay.from_optimizer(
+                optimizer, untuned=untuned, largest=largest
+            ).curves
+            assert curve.bound == bound
 
     def test_equal_policies_get_different_names(self):
         display = ConvergenceDisplay.from_optimizer([told([1.0]), told([2.0])])
@@ -363,7 +374,7 @@ class TestConvergence:
         optimizer.regret_bound = lambda calibrated: 0.5
         display = ConvergenceDisplay.from_optimizer(optimizer)
         (box,) = [one.get_datalim(display.ax_.transData) for one in band(display)]
-        assert (box.x0, box.x1) == pytest.approx((2.0, 4.5))
+        assert (box.x0, box.x1) == pytest.approx((1.0, 3.5))
 
     @pytest.mark.parametrize(("largest", "top"), [(2.25, 2.25), (1.5, 2.0), (9, 2.5)])
     def test_the_band_ends_at_the_largest_value_there_can_be(self, largest, top):
@@ -415,13 +426,13 @@ class TestLengthScale:
             chosen(*b, [b]),
             chosen(*b, [b]),
         )
-        np.testing.assert_array_equal(display.numbers, [2, 3, 5, 6])
+        np.testing.assert_array_equal(display.numbers, [1, 2, 4, 5])
         assert display.labels == ["long", "short", "short", "short"]
         np.testing.assert_array_equal(display.length_scales, [0.5, 0.25, 0.25, 0.25])
         assert display.axis == "length scale"
         assert display.share == {"long": 0.25, "short": 0.75}
-        assert display.introduced_at == {"long": 2, "short": 3}
-        assert display.eliminated_at == {"long": 5}
+        assert display.introduced_at == {"long": 1, "short": 2}
+        assert display.eliminated_at == {"long": 4}
 
     def test_a_model_that_never_chose_has_a_height(self):
         a, b = ("long", [0.5]), ("short", [0.25])
@@ -499,8 +510,8 @@ class TestReset:
         display = ResetDisplay.from_optimizer(optimizer)
         flags = [r["reset"] for r in optimizer.history_]
         assert any(flags)
-        np.testing.assert_array_equal(display.resets, np.flatnonzero(flags) + 1)
-        last = display.resets[-1] - 1
+        np.testing.assert_array_equal(display.resets, np.flatnonzero(flags))
+        last = display.resets[-1]
         np.testing.assert_array_equal(display.remembered, np.arange(14) >= last)
         means = [r["model_mean"] for r in optimizer.history_]
         np.testing.assert_array_equal(display.expected, means)

@@ -65,12 +65,12 @@ class TestFigures:
         assert line.line.shape == "hv"
         kept = ~np.isnan(display.values)
         np.testing.assert_array_equal(np.array(dots.y)[kept], display.values[kept])
-        np.testing.assert_array_equal(dots.x, np.arange(1, 10))
+        np.testing.assert_array_equal(dots.x, np.arange(9))
         assert dots.marker.symbol.index("x") == 4
         assert "value: failed" in dots.text[4]
         params = optimizer.history_[0]["params"]
         lines = dots.text[0].split("<br>")
-        assert lines[:2] == ["<b>candidate 1</b>", f"value: {display.values[0]:.6g}"]
+        assert lines[:2] == ["<b>candidate 0</b>", f"value: {display.values[0]:.6g}"]
         assert f"clf__C = {params['clf__C']:.6g}" in lines
         assert f"n = {params['n']}" in lines
 
@@ -81,15 +81,7 @@ class TestFigures:
         bounded = ConvergenceDisplay(curves=[replace(curve, bound=0.25)])
         (band,) = bounded.to_plotly().layout.shapes
         assert (band.y0, band.y1) == (curve.best[-1], curve.best[-1] + 0.25)
-        assert (band.x0, band.x1) == (int(np.nanargmax(curve.values)) + 1, 9.5)
-
-    def test_untuned_estimator(self, shown):
-        (curve,) = shown[ConvergenceDisplay].curves
-        other = ConvergenceDisplay(curves=[replace(curve, untuned=0.25)])
-        figure = other.to_plotly()
-        (line,) = figure.layout.shapes
-        assert (line.y0, line.y1) == (0.25, 0.25)
-        assert figure.layout.annotations[0].text == "untuned estimator"
+        assert (band.x0, band.x1) == (int(np.nanargmax(curve.values)), 8.5)
 
     def test_curves_by_branch(self):
         space = [{"m": ["a"], "x": Real(0, 1)}, {"m": ["b"], "y": Real(0, 1)}]
@@ -97,7 +89,7 @@ class TestFigures:
         made.tell([{"m": "a", "x": 0.5}, {"m": "b", "y": 0.1}], [1.0, 2.0])
         display = ConvergenceDisplay.from_optimizer(made, branch="all")
         data = display.to_plotly().data
-        assert [list(trace.x) for trace in data] == [[1], [1], [2], [2]]
+        assert [list(trace.x) for trace in data] == [[0], [0], [1], [1]]
         assert "y = 0.1" in data[3].text[0]
         assert data[2].name == "m=b: best so far"
 
@@ -141,14 +133,14 @@ class TestFigures:
         found = {t.name: t for t in figure.data if t.mode == "lines+markers"}
         assert len(found) == 9
         for i, params in enumerate(display.params):
-            trace = found[f"candidate {i + 1}"]
+            trace = found[f"candidate {i}"]
             np.testing.assert_array_equal(trace.y, display.positions[i])
             assert f"n = {params['n']}" in trace.text
-        assert found["candidate 5"].line.dash == "dot"
+        assert found["candidate 4"].line.dash == "dot"
         best = int(np.nanargmax(display.values))
         drawn = [t.name for t in figure.data if t.mode == "lines+markers"]
-        assert drawn[0] == "candidate 5"  # failures below all
-        assert display.values[int(drawn[-1].split()[1]) - 1] == display.values[best]
+        assert drawn[0] == "candidate 4"  # failures below all
+        assert display.values[int(drawn[-1].split()[1])] == display.values[best]
 
     def test_categories_stand_at_their_places(self, shown):
         display = shown[ParallelCoordinatesDisplay]
@@ -163,7 +155,7 @@ class TestFigures:
         made.tell([{"m": "a", "x": 0.5}, {"m": "b", "y": 0.1}], [1.0, 2.0])
         display = ParallelCoordinatesDisplay.from_optimizer(made)
         data = display.to_plotly().data
-        (worse,) = [trace for trace in data if trace.name == "candidate 1"]
+        (worse,) = [trace for trace in data if trace.name == "candidate 0"]
         assert display.names == ["m", "x", "y"]
         assert worse.y[1] == pytest.approx(0.5)
         assert math.isnan(worse.y[2])
