@@ -20,7 +20,7 @@ def boxes_of(figure, ax):
 
 def collisions(figure):
     """Return pairs of texts of one axes that overlap by more than a pixel."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()  # a closed figure has no canvas that draws
     found = []
     insets = [child for ax in figure.axes for child in ax.child_axes]
     for ax in [*figure.axes, *insets]:
@@ -43,7 +43,7 @@ def overlap(a, b):
 
 def outside(figure):
     """Return the texts cut off at the figure's edges."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()  # a closed figure has no canvas that draws
     insets = [child for ax in figure.axes for child in ax.child_axes]
     axes = [ax for ax in [*figure.axes, *insets] if ax.axison]
     found = []
