@@ -326,7 +326,8 @@ def _advice(found: Findings) -> Iterator[str]:
             "refit=default_unless_better keeps the untuned estimator in doubt"
         )
     yield from _widen(found)
-    if found.improving and reason not in ("space_exhausted", "interrupted"):
+    ended = reason in ("space_exhausted", "interrupted") or found.has_settled
+    if found.improving and not ended:
         more = "max_time" if reason == "max_time" else "n_iter"
         says = "the last quarter of the candidates still improved the best"
         yield f"raise {more}: {says}"
