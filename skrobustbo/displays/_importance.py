@@ -32,6 +32,8 @@ _PAIRED, _PAIRS = 6, 4
 _LEAST = 0.02
 #: Maximum number of bars.
 _BARS = 12
+#: Number of candidates per parameter from which the shares are not rough.
+_ENOUGH = 10
 #: Characters of a label that fit on one line.
 _LONG = 16
 
@@ -53,6 +55,9 @@ class ImportanceDisplay(Display):
         most important parameters, largest first.
     rest : float
         The remaining share of the variance.
+    is_rough : bool, default=False
+        Whether there are fewer than ten candidates per parameter. More candidates may
+        then change the order of the shares.
 
     Attributes
     ----------
@@ -84,6 +89,7 @@ class ImportanceDisplay(Display):
     alone: dict[str, float]
     together: dict[tuple[str, str], float]
     rest: float
+    is_rough: bool = False
 
     @classmethod
     @drawn_by_branch
@@ -120,7 +126,9 @@ class ImportanceDisplay(Display):
         n = len(next(iter(places.values()), ()))
         everything = share(np.arange(n))  # 0 if the mean is constant
         rest = max(0.0, everything - explained)
-        return cls(alone=alone, together=together, rest=rest)
+        n_values = int(np.isfinite(tried.values).sum())
+        is_rough = n_values < _ENOUGH * len(alone)
+        return cls(alone=alone, together=together, rest=rest, is_rough=is_rough)
 
     def _bars(self) -> list[tuple[str, float, int]]:
         """Return the label, share and kind of each bar, from top to bottom."""
@@ -158,7 +166,8 @@ class ImportanceDisplay(Display):
             self.ax_.bar_label(drawn, texts, color=look.ink, **text)
         most = 100 * max(share for _, share, _ in bars)
         self.ax_.set_xlim(0, min(most * 1.2 + 8, 112))
-        look.dress(self.ax_, x="importance (%)", grid="x")
+        doubt = ", rough: few candidates" if self.is_rough else ""
+        look.dress(self.ax_, x=f"importance (%){doubt}", grid="x")
         scale = Scale("", "", "category", labels=tuple(label for label, *_ in bars))
         look.numbers(self.ax_.xaxis)
         look.ticks(self.ax_.yaxis, scale)

@@ -786,6 +786,17 @@ class TestImportance:
         assert found.together["a", "c"] == pytest.approx(0.244, abs=0.06)
         assert found.rest < 0.06
 
+    @pytest.mark.parametrize(("n", "is_rough"), [(19, True), (20, False)])
+    def test_the_axis_says_if_there_are_few_candidates(self, n, is_rough):
+        space = {"x": Real(0, 1), "y": Real(0, 1)}
+        optimizer = Optimizer(space, "random", random_state=0)
+        run(optimizer, n, lambda params: params["x"] + params["y"] ** 2)
+        params = optimizer.ask()
+        optimizer.tell(params, math.nan)  # a failure does not count
+        found = ImportanceDisplay.from_optimizer(optimizer)
+        assert found.is_rough is is_rough
+        assert ("rough" in found.ax_.get_xlabel()) is is_rough
+
     def test_what_three_parameters_do_only_together_is_the_rest(self):
         space = {name: Real(-1, 1) for name in "xyz"}
         at = dict.fromkeys("xyz", 0.5)
