@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skrobustbo._forms import Count
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies import RegretBalancer
-from skrobustbo.surrogate import Models, Posterior
+from skrobustbo.surrogate import Posterior
 
 Array = NDArray[np.float64]
 
@@ -76,23 +76,25 @@ class OptimisticBound:
         The largest predicted mean at a successful point, or minus infinity if all
         evaluations failed.
     posterior : Posterior
-        The model.
-    models : Models
-        The surrogate to which the model belongs.
+        The model, fitted to values scaled as ``(y - shift) / scale``.
+    shift, scale : float
+    unit : float
+        Equal to `scale` if the scale is known, otherwise nan.
     """
 
     upper: float
     reached: float
     posterior: Posterior
-    models: Models
+    shift: float
+    scale: float
+    unit: float
 
     def width(self, x: Array) -> float:
         """Return `upper` minus the lower confidence limit at `x`, or nan if unknown."""
-        if math.isnan(self.models.unit):
+        if math.isnan(self.unit):
             return math.nan
         low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
-        low = low * self.models.scale + self.models.shift  # line 9
-        return self.upper - low  # line 9
+        return self.upper - (low * self.scale + self.shift)  # line 9
 
 
 class BranchBalancer:

@@ -401,6 +401,12 @@ class Branch:
         _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
         mu, _ = posterior.predict(models.X)
         reached = mu.max(where=np.isfinite(models.values), initial=-np.inf)
-        upper = upper * models.scale + models.shift
-        reached = float(reached) * models.scale + models.shift  # line 4
-        return OptimisticBound(upper, reached, posterior, models)
+        shift, scale = models.shift, models.scale
+        return OptimisticBound(
+            upper * scale + shift,
+            float(reached) * scale + shift,  # line 4
+            posterior,
+            shift,
+            scale,
+            models.unit,
+        )
