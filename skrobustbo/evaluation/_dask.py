@@ -139,7 +139,7 @@ class DaskPool(WorkerPool):
                 "checkpoint, the search resumes where it stopped."
             )
         # An adaptive cluster starts workers only when it has tasks.
-        self._call = self._call or self._client.submit(_nothing, pure=False)
+        self._call = self._call or self._client.submit(nothing, pure=False)
         return there
 
     def _look(self) -> None:
@@ -235,8 +235,8 @@ class _Place:
         self.is_lost = self.is_known = self.is_reserved = False
         self.was_alone = False
         # The worker's own copy, because copies on other workers are lost with them.
-        self.shared = client.submit(_hold, data, pure=False, **settings)
-        self.start = _Task(self, _prepare, self.shared)
+        self.shared = client.submit(hold, data, pure=False, **settings)
+        self.start = _Task(self, prepare, self.shared)
         self.process: tuple[str, int] | None = None
         self.slots = [_DaskSlot(self) for _ in range(n_slots)]
 
@@ -301,7 +301,7 @@ class _DaskSlot:
         place = self._place
         self.fold, place.is_reserved = fold, alone
         self._late_time = time.monotonic() + seconds
-        self.task = _Task(place, _fit, place.shared, place.process, fold, seconds)
+        self.task = _Task(place, fit, place.shared, place.process, fold, seconds)
 
     def is_done(self) -> bool:
         return self.task is not None and self.task.future.done()
@@ -375,12 +375,14 @@ class _Task:
 
 # On the worker ------------------------------------------------------------------------
 
+# Dask shows the names of these functions, for example in its dashboard.
 
-def _nothing() -> None:
+
+def nothing() -> None:
     """Do nothing, but make an adaptive cluster start a worker."""
 
 
-def _hold(shared: Shared) -> Shared:
+def hold(shared: Shared) -> Shared:
     return shared
 
 
@@ -388,12 +390,12 @@ def _this_process() -> tuple[str, int]:
     return socket.gethostname(), os.getpid()
 
 
-def _prepare(shared: Shared) -> tuple[str, int]:
+def prepare(shared: Shared) -> tuple[str, int]:
     warm_up()
     return _this_process()
 
 
-def _fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) -> Any:
+def fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) -> Any:
     """Fit a fold, or return `_REPLACED` if it was meant for another process.
 
     If a new worker has the same address as a dead one, Dask sends the fold again.

@@ -239,7 +239,7 @@ def test_a_cluster_without_workers_ends_the_search(monkeypatch):
 
 def test_workers_that_die_while_they_get_ready_end_the_search(cluster, monkeypatch):
     monkeypatch.setattr(_dask, "STARTS", 1)
-    monkeypatch.setattr(_dask, "_prepare", lambda shared: os._exit(1))
+    monkeypatch.setattr(_dask, "prepare", lambda shared: os._exit(1))
     with (
         parallel_config(backend="dask"),
         pytest.raises(RuntimeError, match=r"died [23] times in a row"),
