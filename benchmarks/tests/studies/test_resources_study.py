@@ -100,5 +100,25 @@ def test_the_page_has_rows_of_the_table_of_the_file(capsys):
     rows = re.findall(r"^\| [a-z]+ \|(?: [\d.]+ \|){7}$", page, flags=re.MULTILINE)
     assert len(rows) == 6
     assert set(rows) <= set(made)
-    ratio = re.search(r"evaluation: ([0-9.]+) of the budget", shown)[1]
-    assert f"at {ratio} of\nthe budget" in page
+    prices = re.findall(r"^\| [a-z]+ \|.*never\) \|$", page, flags=re.MULTILINE)
+    assert len(prices) == 5
+    assert set(prices) <= set(made)
+
+
+def test_the_price_of_a_score_is_the_cost_at_which_the_mean_reaches_it():
+    full = ["1:0 10:1 20:2", "1:0 10:3 20:4"]  # on average 2 after 10, 3 after 20
+    other = ["5:2 6:3", "5:2 6:3"]
+    rows = [
+        {"problem": "reversed-0", "method": method, "seed": seed, "curve": curve}
+        for method, curves in {"full": full, "resource": other}.items()
+        for seed, curve in enumerate(curves)
+    ]
+    found = pd.DataFrame(rows)
+    kinds = found.groupby("method", sort=False)
+    full, other = (resources.curves_of(runs) for _, runs in kinds)
+    assert np.exp(resources.log_price(full, other, 0.2)) == pytest.approx(5 / 10)
+    assert np.exp(resources.log_price(full, other, 0.4)) == pytest.approx(
+        6 / 20, abs=0.01
+    )
+    assert np.exp(resources.log_price(full, full - 9, 0.4)) == pytest.approx(1.2 / 0.4)
+    assert "| resource | 0.50 (to 0.60; 0 never) |" in resources.prices(found)
