@@ -209,7 +209,8 @@ class SaysNothing(ThreadingBackend):
 
     def submit(self, func, callback=None):
         assert callback is None
-        return super().submit(func)
+        parent = super()  # in older versions of joblib, it has only `apply_async`
+        return getattr(parent, "submit", parent.apply_async)(func)
 
     apply_async = submit
 
