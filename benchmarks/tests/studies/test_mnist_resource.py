@@ -77,5 +77,5 @@ def test_the_page_says_what_the_file_holds():
     page = " ".join((docs / "resource.md").read_text().split())
     assert "| full | 3 of 3 |" in shown
     assert "| resource | 2 of 3 |" in shown
-    assert "*full* came near the best score in all three runs" in page
-    assert "whereas *resource* did so in two" in page
+    assert "*full* came close to the best score in all three runs" in page
+    assert "whereas *resource* did so in only two" in page
