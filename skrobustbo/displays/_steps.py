@@ -302,16 +302,14 @@ def _branches(cls: str, optimizers: Sequence[Any], branch: Any) -> list[Any]:
     return [(optimizer, i) for i in every if Tried(optimizer, i).records]
 
 
-def _bound(
-    optimizer: Any, largest: float | None, untuned: float | None
-) -> float | None:
+def _bound(optimizer: Any, largest: float | None, untuned: float) -> float | None:
     """Return the bound on the remaining gain, or None if there is none."""
     try:
         bound = float(optimizer.regret_bound(calibrated=True))
     except ValueError:  # the policy has another goal, or no value is known
         return None
     reached = optimizer.best_value_
-    best = np.fmax(reached, math.nan if untuned is None else untuned)
+    best = np.fmax(reached, untuned)
     left = math.inf if largest is None else largest - best
     return float(min(max(0.0, reached + bound - best), max(0.0, left)))
 
@@ -331,7 +329,8 @@ def _curve(
     records, values = tried.records[start:], tried.values[start:]
     stds = np.array([record["value_std"] for record in records])
     labels, points = [one["model_label"] for one in records], tried.points[start:]
-    if untuned is not None and math.isfinite(untuned):
+    untuned = math.nan if untuned is None else untuned
+    if math.isfinite(untuned):
         labels, points = ["", *labels], [{}, *points]
         values, stds = np.insert(values, 0, untuned), np.insert(stds, 0, 0.0)
     # Earlier candidates that are left out do not count.
