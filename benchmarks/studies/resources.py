@@ -292,7 +292,7 @@ def values_at(text, grid):
     return np.where(i < 0, -np.inf, values[i])
 
 
-def price(runs):
+def lost_by_wrong_rungs(runs):
     """Return what wrong rungs cost at the end, and a test that it is more than 5%."""
     lost = regrets(runs).pivot_table(
         index=["problem", "seed"], columns="method", values="at_1"
@@ -327,7 +327,7 @@ def show(args):
         if {"full", "resource"} <= set(here.method):
             print(f"\nPrices\n\n{prices(here)}")
         if group in KINDS and {"full", "resource", "random"} <= set(here.method):
-            wrong.append([group, *price(here)])
+            wrong.append([group, *lost_by_wrong_rungs(here)])
     header = ["kind", "median (quartiles)", "mean", "p of more than 5%"]
     print(f"\n{table(header, wrong)}")
     if set(KINDS) <= set(runs.group):
